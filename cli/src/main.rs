@@ -1,0 +1,3 @@
+//! The `tegula` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Code generation for AMD GPUs: Tile IR to code objects.

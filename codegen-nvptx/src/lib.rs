@@ -1,0 +1,1 @@
+//! Code generation for NVIDIA GPUs: Tile IR to PTX.

@@ -1,0 +1,1 @@
+//! What the targets share: the LLVM session, capability tables and the lowering of laid-out tiles.

@@ -1,0 +1,1 @@
+//! The kernel library, written only in the public language.
