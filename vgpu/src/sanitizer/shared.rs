@@ -1,0 +1,255 @@
+//! The shadow of a program's shared memory (LDS): who wrote and read each word last, and which bytes were written at all.
+
+use super::{Action, Site, VectorClock};
+
+/// A conflict with an earlier access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedConflict {
+    /// Who made it.
+    pub other: Site,
+    /// What it did.
+    pub action: Action,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Record {
+    /// The agent's own time; 0 for no access.
+    clock: u32,
+    /// Instruction (22 bits), lane (6 bits), bytes of the word (4 bits).
+    place: u32,
+}
+
+impl Record {
+    fn new(clock: u32, site: Site, mask: u32) -> Self {
+        Self {
+            clock,
+            place: (site.pc & 0x3F_FFFF) << 10 | u32::from(site.lane & 63) << 4 | mask,
+        }
+    }
+
+    fn mask(self) -> u32 {
+        self.place & 15
+    }
+
+    fn site(self, agent: u16) -> Site {
+        Site {
+            agent,
+            lane: ((self.place >> 4) & 63) as u8,
+            pc: self.place >> 10,
+        }
+    }
+}
+
+/// The shadow of one shared memory.
+pub struct SharedShadow {
+    words: usize,
+    agents: usize,
+    /// The last write of each word, its agent, and whether it was atomic.
+    writes: Vec<Record>,
+    writers: Vec<u16>,
+    atomic: Vec<bool>,
+    /// The last read of each word by each agent: `[agent][word]`, so that a coalesced access stays contiguous.
+    reads: Vec<Record>,
+    /// Agents that have read anything: others are not looked at.
+    has_read: Vec<bool>,
+    /// By byte.
+    written: Vec<bool>,
+}
+
+impl SharedShadow {
+    /// The shadow of `bytes` bytes accessed by `agents` agents. Nothing counts as written.
+    pub fn new(bytes: usize, agents: usize) -> Self {
+        let words = bytes.div_ceil(4);
+        Self {
+            words,
+            agents,
+            writes: vec![Record::default(); words],
+            writers: vec![0; words],
+            atomic: vec![false; words],
+            reads: vec![Record::default(); words * agents],
+            has_read: vec![false; agents],
+            written: vec![false; words * 4],
+        }
+    }
+
+    fn mask(word: usize, start: usize, end: usize) -> u32 {
+        let low = start.max(word * 4) - word * 4;
+        let high = end.min(word * 4 + 4) - word * 4;
+        (((1 << high) - 1) as u32) & !((1 << low) - 1)
+    }
+
+    /// Records an access to `len` bytes at `offset` by an agent with this clock, and tells the first conflict with an earlier one. The range must
+    /// be in bounds.
+    #[inline]
+    pub fn access(
+        &mut self,
+        offset: usize,
+        len: usize,
+        action: Action,
+        site: Site,
+        clock: &VectorClock,
+    ) -> Option<SharedConflict> {
+        let end = offset + len;
+        let now = clock.get(site.agent);
+        let mut conflict = None;
+        for word in offset / 4..end.div_ceil(4).min(self.words) {
+            let mask = Self::mask(word, offset, end);
+            let write = self.writes[word];
+            let writer = self.writers[word];
+            if write.clock > clock.get(writer)
+                && write.mask() & mask != 0
+                && !(action == Action::Atomic && self.atomic[word])
+                && conflict.is_none()
+            {
+                let action = if self.atomic[word] {
+                    Action::Atomic
+                } else {
+                    Action::Write
+                };
+                conflict = Some(SharedConflict {
+                    other: write.site(writer),
+                    action,
+                });
+            }
+            if action == Action::Read {
+                self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask);
+                continue;
+            }
+            for agent in 0..self.agents {
+                if !self.has_read[agent] || agent == site.agent as usize {
+                    continue;
+                }
+                let read = self.reads[agent * self.words + word];
+                if read.clock > clock.get(agent as u16)
+                    && read.mask() & mask != 0
+                    && conflict.is_none()
+                {
+                    conflict = Some(SharedConflict {
+                        other: read.site(agent as u16),
+                        action: Action::Read,
+                    });
+                }
+            }
+            self.writes[word] = Record::new(now, site, mask);
+            self.writers[word] = site.agent;
+            self.atomic[word] = action == Action::Atomic;
+        }
+        match action {
+            Action::Read => self.has_read[site.agent as usize] = true,
+            Action::Write | Action::Atomic => self.written[offset..end].fill(true),
+        }
+        conflict
+    }
+
+    /// The last write of the word at `offset`: its time and site.
+    pub fn last_write(&self, offset: usize) -> Option<(u32, Site)> {
+        let word = offset / 4;
+        let record = self.writes[word];
+        (record.clock != 0).then(|| (record.clock, record.site(self.writers[word])))
+    }
+
+    /// The first byte of the range that nobody wrote.
+    #[inline]
+    pub fn first_unwritten(&self, offset: usize, len: usize) -> Option<usize> {
+        self.written[offset..offset + len]
+            .iter()
+            .position(|&written| !written)
+            .map(|at| offset + at)
+    }
+
+    /// Marks bytes as written without an access, as for memory that comes initialised.
+    pub fn mark_written(&mut self, offset: usize, len: usize) {
+        self.written[offset..offset + len].fill(true);
+    }
+
+    /// Forgets that bytes were written: the destination of a copy that has not arrived.
+    pub fn mark_unwritten(&mut self, offset: usize, len: usize) {
+        self.written[offset..offset + len].fill(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(agent: u16, pc: u32) -> Site {
+        Site { agent, lane: 3, pc }
+    }
+
+    #[test]
+    fn a_barrier_orders_and_its_absence_is_found() {
+        let mut shadow = SharedShadow::new(64, 2);
+        let mut clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
+        assert_eq!(
+            shadow.access(0, 16, Action::Write, site(0, 1), &clocks[0]),
+            None
+        );
+        let conflict = shadow.access(8, 4, Action::Read, site(1, 2), &clocks[1]);
+        assert_eq!(
+            conflict,
+            Some(SharedConflict {
+                other: site(0, 1),
+                action: Action::Write
+            })
+        );
+        // A barrier: both learn of each other and go on.
+        let mut joined = clocks[0].clone();
+        joined.join(&clocks[1]);
+        for (agent, clock) in clocks.iter_mut().enumerate() {
+            *clock = joined.clone();
+            clock.tick(agent as u16);
+        }
+        assert_eq!(
+            shadow.access(8, 4, Action::Read, site(1, 3), &clocks[1]),
+            None
+        );
+        // Write after read, without a barrier.
+        let conflict = shadow.access(0, 16, Action::Write, site(0, 4), &clocks[0]);
+        assert_eq!(
+            conflict,
+            Some(SharedConflict {
+                other: site(1, 3),
+                action: Action::Read
+            })
+        );
+    }
+
+    #[test]
+    fn bytes_of_a_word_are_told_apart() {
+        let mut shadow = SharedShadow::new(8, 2);
+        let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
+        assert_eq!(
+            shadow.access(0, 2, Action::Write, site(0, 1), &clocks[0]),
+            None
+        );
+        assert_eq!(
+            shadow.access(2, 2, Action::Write, site(1, 2), &clocks[1]),
+            None
+        );
+        assert!(
+            shadow
+                .access(1, 2, Action::Write, site(0, 3), &clocks[0])
+                .is_some()
+        );
+        assert_eq!(shadow.first_unwritten(0, 8), Some(4));
+    }
+
+    #[test]
+    fn atomics_do_not_race_with_each_other() {
+        let mut shadow = SharedShadow::new(8, 2);
+        let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
+        assert_eq!(
+            shadow.access(0, 4, Action::Atomic, site(0, 1), &clocks[0]),
+            None
+        );
+        assert_eq!(
+            shadow.access(0, 4, Action::Atomic, site(1, 2), &clocks[1]),
+            None
+        );
+        assert!(
+            shadow
+                .access(0, 4, Action::Read, site(0, 3), &clocks[0])
+                .is_some()
+        );
+    }
+}
