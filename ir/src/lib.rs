@@ -1,1 +1,25 @@
-//! Tile IR: types, operations, text format, verifier, passes, analyses, linear layouts and the reference interpreter.
+//! Tile IR: types, operations, text format, verifier, passes, analyses, linear layouts and the reference
+//! interpreter. No LLVM.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`types`], [`literal`] | element types, tiles, views; literal values |
+//! | [`ops`] | the closed enum of operations, their attributes and typing rules |
+//! | [`function`], [`loc`] | functions, blocks and values in arenas; source locations |
+//! | [`builder`] | appends checked ops |
+//! | [`diag`] | located errors |
+//! | [`layout`] | linear layouts over F2 |
+//! | [`exec`] | the interface of everything that runs kernels on host data |
+
+pub mod builder;
+pub mod diag;
+pub mod exec;
+pub mod function;
+pub mod layout;
+pub mod literal;
+pub mod loc;
+pub mod ops;
+pub mod types;
+
+pub use function::{Block, Function, Module, Op, Value};
+pub use types::{Elem, ScalarType, Shape, TileType, Type};
