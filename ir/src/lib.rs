@@ -9,6 +9,8 @@
 //! | [`builder`] | appends checked ops |
 //! | [`diag`] | located errors |
 //! | [`layout`] | linear layouts over F2 |
+//! | [`text`] | the text format: printing and parsing |
+//! | [`pass`], [`passes`] | the pass manager; the passes |
 //! | [`exec`] | the interface of everything that runs kernels on host data |
 
 pub mod builder;
@@ -19,6 +21,9 @@ pub mod layout;
 pub mod literal;
 pub mod loc;
 pub mod ops;
+pub mod pass;
+pub mod passes;
+pub mod text;
 pub mod types;
 
 pub use function::{Block, Function, Module, Op, Value};

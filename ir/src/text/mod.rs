@@ -1,0 +1,5 @@
+//! The text format of Tile IR.
+
+mod nearest;
+
+pub use nearest::nearest;
