@@ -1,5 +1,42 @@
-//! Linear layouts: where each element of a tile lives.
+//! Linear layouts: which thread's register holds which element of a tile, as linear maps over F2.
+//!
+//! A [`LinearLayout`] maps hardware coordinates (register, lane, warp, block) to the coordinates of a tile, bit by bit.
+//! Blocked distributions, matrix fragments, shared memory and its swizzles, transposes, reductions and broadcasts are all
+//! maps of this kind, and everything the compiler asks of them is linear algebra: how wide an access may be, who holds
+//! duplicates, whether a conversion needs shuffles or shared memory, which swizzle has no bank conflicts. After "Linear
+//! Layouts: Robust Code Generation of Efficient Tensor Computation Using F2" (arXiv 2505.23819).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `matrix` | matrices and subspaces over F2 |
+//! | `space` | named dimensions and spaces |
+//! | `linear` | the layout and its algebra: composition, product, division, inverse, kernel |
+//! | `text` | printing and parsing |
+//! | `shape` | what operations on shapes do to a layout |
+//! | `blocked`, `fragment`, `shared` | constructors: blocked, matrix fragments, shared memory |
+//! | `access` | vector accesses |
+//! | `convert` | planning of conversions |
+//!
+//! # Padding
+//! Layouts are over extents padded to powers of two. Which of the padded elements exist is not the layout's business:
+//! memory accesses are masked by the logical extents, and values beyond them are unspecified.
 
-/// A linear map from hardware coordinates to tile coordinates.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct LinearLayout {}
+mod access;
+mod blocked;
+mod convert;
+pub mod fragment;
+mod linear;
+pub mod matrix;
+mod shape;
+mod shared;
+mod space;
+mod text;
+
+pub use access::VectorAccess;
+pub use blocked::Blocked;
+pub use convert::{Conversion, ConversionOptions, LaneMap, MemoryPlan, ShufflePlan, ShuffleRound, register_sources};
+pub use linear::{LayoutError, LinearLayout};
+pub use shape::reshape_is_linear;
+pub use shared::{SharedMemory, shared_linear, shared_nvidia_swizzle, shared_swizzled};
+pub use space::{Dim, Space, extent_bits};
+pub use text::ParseLayoutError;
