@@ -3,8 +3,12 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`session`] | LLVM contexts, diagnostics, target machines, optimisation, emission, line tables |
+//! | [`elementwise`] | arithmetic and conversions of Tile IR, exact on every target |
+//! | [`emit`] | an untyped layer over inkwell's builder |
 //! | [`target`] | capability tables: what an architecture has, as data |
 
+pub mod elementwise;
+pub mod emit;
 pub mod session;
 pub mod target;
 
