@@ -1,0 +1,159 @@
+//! AMD architectures. Sources: the CDNA2, CDNA3, CDNA4, RDNA3 and RDNA4 ISA documents; LLVM's AMDGPUUsage, sections
+//! "Processors" and "Address Spaces".
+
+use super::AtomicOp::{Add, And, CompareExchange, Exchange, Max, Min, Or, Xor};
+use super::Element::{BF16, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64, I32, I64};
+use super::{Architecture, AtomicOp, Convergence, Element, Family, ShuffleKind};
+
+const KIB: u32 = 1024;
+
+const INTEGER_ATOMICS: &[(AtomicOp, Element)] = &[
+    (Add, I32),
+    (Add, I64),
+    (Min, I32),
+    (Min, I64),
+    (Max, I32),
+    (Max, I64),
+    (And, I32),
+    (And, I64),
+    (Or, I32),
+    (Or, I64),
+    (Xor, I32),
+    (Xor, I64),
+    (Exchange, I32),
+    (Exchange, I64),
+    (CompareExchange, I32),
+    (CompareExchange, I64),
+];
+
+/// With float addition of 32 and 64 bits, which CDNA has for coarse-grained memory.
+const CDNA_ATOMICS: &[(AtomicOp, Element)] = &[
+    (Add, I32),
+    (Add, I64),
+    (Add, F32),
+    (Add, F64),
+    (Min, I32),
+    (Min, I64),
+    (Max, I32),
+    (Max, I64),
+    (And, I32),
+    (And, I64),
+    (Or, I32),
+    (Or, I64),
+    (Xor, I32),
+    (Xor, I64),
+    (Exchange, I32),
+    (Exchange, I64),
+    (CompareExchange, I32),
+    (CompareExchange, I64),
+];
+
+const CONVERSIONS: &[(Element, Element)] =
+    &[(F32, F16), (F16, F32), (BF16, F32), (F64, F32), (F32, F64)];
+
+const CONVERSIONS_GFX942: &[(Element, Element)] = &[
+    (F32, F16),
+    (F16, F32),
+    (BF16, F32),
+    (F64, F32),
+    (F32, F64),
+    (F32, F8E4M3Fnuz),
+    (F32, F8E5M2Fnuz),
+    (F8E4M3Fnuz, F32),
+    (F8E5M2Fnuz, F32),
+];
+
+const CONVERSIONS_OCP: &[(Element, Element)] = &[
+    (F32, F16),
+    (F16, F32),
+    (BF16, F32),
+    (F64, F32),
+    (F32, F64),
+    (F32, F8E4M3),
+    (F32, F8E5M2),
+    (F8E4M3, F32),
+    (F8E5M2, F32),
+];
+
+const CONVERSIONS_GFX950: &[(Element, Element)] = &[
+    (F32, F16),
+    (F16, F32),
+    (F32, BF16),
+    (BF16, F32),
+    (F64, F32),
+    (F32, F64),
+    (F32, F8E4M3),
+    (F32, F8E5M2),
+    (F8E4M3, F32),
+    (F8E5M2, F32),
+];
+
+/// What all CDNA architectures share.
+const CDNA: Architecture = Architecture {
+    name: "",
+    description: "",
+    family: Family::Amd,
+    triple: "amdgcn-amd-amdhsa",
+    features: "",
+    warp_size: 64,
+    max_threads: 1024,
+    max_shared_bytes: 64 * KIB,
+    max_static_shared_bytes: 64 * KIB,
+    max_access_bytes: 16,
+    shared_banks: 32,
+    shared_bank_bytes: 4,
+    max_registers: 512,
+    shuffle: ShuffleKind::BpermuteAndDpp,
+    convergence: Convergence::LockStep,
+    conversions: CONVERSIONS,
+    atomics: CDNA_ATOMICS,
+    fp8_saturates: false,
+    nan_min_max: false,
+    packed_f16: true,
+    bf16_arithmetic: false,
+};
+
+/// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.
+const RDNA: Architecture = Architecture {
+    features: "+wavefrontsize32",
+    warp_size: 32,
+    max_registers: 256,
+    atomics: INTEGER_ATOMICS,
+    ..CDNA
+};
+
+pub(super) const ARCHITECTURES: &[Architecture] = &[
+    Architecture {
+        name: "gfx90a",
+        description: "CDNA2 (MI210, MI250)",
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx942",
+        description: "CDNA3 (MI300, MI325)",
+        conversions: CONVERSIONS_GFX942,
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx950",
+        description: "CDNA4 (MI350, MI355)",
+        max_shared_bytes: 160 * KIB,
+        max_static_shared_bytes: 160 * KIB,
+        shared_banks: 64,
+        conversions: CONVERSIONS_GFX950,
+        nan_min_max: true,
+        ..CDNA
+    },
+    Architecture {
+        name: "gfx1100",
+        description: "RDNA3 (RX 7900)",
+        ..RDNA
+    },
+    Architecture {
+        name: "gfx1201",
+        description: "RDNA4 (RX 9070)",
+        conversions: CONVERSIONS_OCP,
+        nan_min_max: true,
+        ..RDNA
+    },
+];

@@ -1,0 +1,217 @@
+//! Capability tables: what an architecture has, as data.
+//!
+//! The lowering and the passes above it ask these tables; they never compare architecture names. A new architecture
+//! of a known family is a new row.
+
+mod amd;
+mod nvidia;
+
+use crate::error::CodegenError;
+use crate::session::MachineSpec;
+
+/// A family of architectures that share an instruction set and a toolchain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// NVIDIA GPUs, programmed in PTX.
+    Nvidia,
+    /// AMD GPUs, programmed in machine code.
+    Amd,
+}
+
+/// An element type as the tables name it. Integers have no sign here: it never matters to what a table answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Element {
+    I8,
+    I16,
+    I32,
+    I64,
+    F16,
+    BF16,
+    F32,
+    F64,
+    /// OCP e4m3: no infinity, largest 448.
+    F8E4M3,
+    /// OCP e5m2: IEEE-like, largest 57344.
+    F8E5M2,
+    /// AMD's e4m3 with one NaN (0x80) and bias 8, largest 240.
+    F8E4M3Fnuz,
+    /// AMD's e5m2 with one NaN (0x80) and bias 16, largest 57344.
+    F8E5M2Fnuz,
+}
+
+/// An atomic read-modify-write operation as the tables name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareExchange,
+}
+
+/// How lanes of a warp can read each other's registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShuffleKind {
+    /// `shfl.sync`: any lane by index or by exclusive or, 32 bits.
+    ShflSync,
+    /// `ds_bpermute_b32` for any lane, DPP and `ds_swizzle` for fixed patterns, 32 bits.
+    BpermuteAndDpp,
+}
+
+/// Whether a warp can be counted on to run in lock step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Convergence {
+    /// Lanes may drift apart; exchanges name the lanes that take part.
+    Independent,
+    /// One program counter a warp.
+    LockStep,
+}
+
+/// What one architecture has.
+#[derive(Debug)]
+pub struct Architecture {
+    /// Tegula's and LLVM's name, such as `sm_90a` or `gfx942`.
+    pub name: &'static str,
+    /// A name that people know, such as `Hopper (H100, H200)`.
+    pub description: &'static str,
+    /// The family.
+    pub family: Family,
+    /// LLVM's triple.
+    pub triple: &'static str,
+    /// LLVM's feature string.
+    pub features: &'static str,
+    /// Threads that execute together.
+    pub warp_size: u32,
+    /// Most threads in a program.
+    pub max_threads: u32,
+    /// Most bytes of shared memory that a program may use.
+    pub max_shared_bytes: u32,
+    /// Most bytes of shared memory that can be declared statically; the rest is asked for at launch.
+    pub max_static_shared_bytes: u32,
+    /// Widest access of one thread to global or shared memory.
+    pub max_access_bytes: u32,
+    /// Banks of shared memory.
+    pub shared_banks: u32,
+    /// Bytes that one bank serves a cycle.
+    pub shared_bank_bytes: u32,
+    /// Registers of 32 bits that one thread may use.
+    pub max_registers: u32,
+    /// How lanes exchange registers.
+    pub shuffle: ShuffleKind,
+    /// Whether warps run in lock step.
+    pub convergence: Convergence,
+    /// Conversions that are instructions, as (from, to); all round to nearest even.
+    pub conversions: &'static [(Element, Element)],
+    /// Atomics on global memory that are instructions; others become compare-exchange loops.
+    pub atomics: &'static [(AtomicOp, Element)],
+    /// Whether conversions to fp8 saturate by themselves; otherwise overflow gives NaN or infinity.
+    pub fp8_saturates: bool,
+    /// Whether there are instructions for minimum and maximum that propagate NaN (IEEE 754-2019 `minimum`).
+    pub nan_min_max: bool,
+    /// Whether two f16 (or f32 on AMD) operations can go in one instruction.
+    pub packed_f16: bool,
+    /// Whether bf16 addition and multiplication are instructions.
+    pub bf16_arithmetic: bool,
+}
+
+impl Architecture {
+    /// All architectures that Tegula generates GPU code for.
+    pub fn all() -> impl Iterator<Item = &'static Architecture> {
+        nvidia::ARCHITECTURES.iter().chain(amd::ARCHITECTURES)
+    }
+
+    /// The architecture called `name`.
+    ///
+    /// # Errors
+    /// [`CodegenError::UnknownTarget`] with the nearest known name.
+    pub fn by_name(name: &str) -> Result<&'static Architecture, CodegenError> {
+        Self::all()
+            .find(|a| a.name == name)
+            .ok_or_else(|| CodegenError::UnknownTarget {
+                name: name.to_owned(),
+                nearest: Self::all()
+                    .map(|a| (edit_distance(name, a.name), a.name))
+                    .filter(|(distance, _)| *distance <= 3)
+                    .min()
+                    .map(|(_, name)| name),
+            })
+    }
+
+    /// Whether the conversion is an instruction.
+    pub fn converts(&self, from: Element, to: Element) -> bool {
+        self.conversions.contains(&(from, to))
+    }
+
+    /// Whether the atomic on global memory is an instruction.
+    pub fn has_atomic(&self, op: AtomicOp, element: Element) -> bool {
+        self.atomics.contains(&(op, element))
+    }
+
+    /// What to ask LLVM for.
+    pub fn machine_spec(&self) -> MachineSpec {
+        MachineSpec {
+            triple: self.triple.to_owned(),
+            cpu: self.name.to_owned(),
+            features: self.features.to_owned(),
+            position_independent: self.family == Family::Amd,
+        }
+    }
+}
+
+/// Levenshtein distance of two short names.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for arch in Architecture::all() {
+            assert_eq!(Architecture::by_name(arch.name).unwrap().name, arch.name);
+            assert_eq!(
+                Architecture::all().filter(|a| a.name == arch.name).count(),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_the_nearest() {
+        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("sm90a")
+        else {
+            panic!()
+        };
+        assert_eq!(nearest, Some("sm_90a"));
+        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("riscv64")
+        else {
+            panic!()
+        };
+        assert_eq!(nearest, None);
+    }
+
+    #[test]
+    fn llvm_knows_every_architecture() {
+        for arch in Architecture::all() {
+            crate::session::Machine::new(arch.machine_spec()).unwrap();
+        }
+    }
+}
