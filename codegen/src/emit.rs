@@ -596,12 +596,7 @@ impl<'c, 'm> Emitter<'c, 'm> {
         self.call_intrinsic(name, overloads, args);
     }
 
-    fn call_intrinsic(
-        &self,
-        name: &str,
-        overloads: &[Ty<'c>],
-        args: &[Val<'c>],
-    ) -> inkwell::values::CallSiteValue<'c> {
+    fn call_intrinsic(&self, name: &str, overloads: &[Ty<'c>], args: &[Val<'c>]) -> inkwell::values::CallSiteValue<'c> {
         let declaration = Intrinsic::find(name)
             .and_then(|i| i.get_declaration(self.module, overloads))
             .unwrap_or_else(|| panic!("LLVM has no intrinsic {name}"));
@@ -618,7 +613,8 @@ impl<'c, 'm> Emitter<'c, 'm> {
     pub fn asm(&self, text: &str, constraints: &str, result: Ty<'c>, args: &[Val<'c>]) -> Val<'c> {
         let params: Vec<BasicMetadataTypeEnum<'c>> = args.iter().map(|a| a.get_type().into()).collect();
         let ty = result.fn_type(&params, false);
-        let asm = self.context.create_inline_asm(ty, text.to_owned(), constraints.to_owned(), false, false, None, false);
+        let asm =
+            self.context.create_inline_asm(ty, text.to_owned(), constraints.to_owned(), false, false, None, false);
         let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|a| (*a).into()).collect();
         let call = self.builder.build_indirect_call(ty, asm, &args, "").expect("arguments that fit");
         call.try_as_basic_value().expect_basic("the assembly gives a value")
@@ -659,12 +655,7 @@ impl<'c, 'm> Emitter<'c, 'm> {
     }
 
     /// Runs `work` only where `cond` holds, and merges its values with `otherwise`.
-    pub fn if_then(
-        &self,
-        cond: Val<'c>,
-        otherwise: &[Val<'c>],
-        work: impl FnOnce() -> Vec<Val<'c>>,
-    ) -> Vec<Val<'c>> {
+    pub fn if_then(&self, cond: Val<'c>, otherwise: &[Val<'c>], work: impl FnOnce() -> Vec<Val<'c>>) -> Vec<Val<'c>> {
         if self.as_const(cond).is_some_and(|c| c != 0) {
             return work();
         }
@@ -718,4 +709,3 @@ impl<'c, 'm> Emitter<'c, 'm> {
         next
     }
 }
-

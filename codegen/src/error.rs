@@ -133,9 +133,5 @@ fn nearest_hint(nearest: &Option<&'static str>) -> String {
 
 fn join_diagnostics(diagnostics: &[Diagnostic]) -> impl fmt::Display {
     let texts: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
-    if texts.is_empty() {
-        "no message given".to_owned()
-    } else {
-        texts.join("; ")
-    }
+    if texts.is_empty() { "no message given".to_owned() } else { texts.join("; ") }
 }

@@ -3,9 +3,7 @@
 use inkwell::AddressSpace;
 use inkwell::memory_buffer::MemoryBuffer;
 use tegula_codegen::CodegenError;
-use tegula_codegen::session::{
-    Artifact, LineTable, LineTableKind, Machine, Phase, Session, SourceLocation, Timings,
-};
+use tegula_codegen::session::{Artifact, LineTable, LineTableKind, Machine, Phase, Session, SourceLocation, Timings};
 use tegula_codegen::target::Architecture;
 
 fn machine(name: &str) -> Machine {
@@ -17,10 +15,7 @@ fn compile(text: &str, machine: &Machine, artifact: Artifact) -> Result<Vec<u8>,
     let session = Session::new();
     let mut timings = Timings::default();
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "test.ll");
-    let module = session
-        .context()
-        .create_module_from_ir(buffer)
-        .expect("test IR parses");
+    let module = session.context().create_module_from_ir(buffer).expect("test IR parses");
     module.set_name("test");
     machine.prepare(&module);
     session.verify(&module, &mut timings)?;
@@ -66,18 +61,8 @@ define void @bad() {
 }
 "#;
     let error = compile(text, &machine("gfx942"), Artifact::Object).unwrap_err();
-    let CodegenError::Llvm {
-        phase: Phase::Emit,
-        diagnostics,
-        ..
-    } = &error
-    else {
-        panic!("{error}")
-    };
-    assert!(
-        diagnostics[0].message.contains("invalid instruction"),
-        "{error}"
-    );
+    let CodegenError::Llvm { phase: Phase::Emit, diagnostics, .. } = &error else { panic!("{error}") };
+    assert!(diagnostics[0].message.contains("invalid instruction"), "{error}");
 }
 
 #[test]
@@ -99,9 +84,7 @@ fn a_wrong_pipeline_is_an_error_value() {
     let session = Session::new();
     let machine = Machine::host().unwrap();
     let module = session.module("empty", &machine);
-    let error = session
-        .optimize(&module, &machine, "no-such-pass", &mut Timings::default())
-        .unwrap_err();
+    let error = session.optimize(&module, &machine, "no-such-pass", &mut Timings::default()).unwrap_err();
     assert!(error.to_string().contains("no-such-pass"), "{error}");
 }
 
@@ -113,13 +96,8 @@ fn invalid_ir_is_an_error_value() {
     let ty = session.context().void_type().fn_type(&[], false);
     let function = module.add_function("f", ty, None);
     session.context().append_basic_block(function, "entry");
-    let error = session
-        .verify(&module, &mut Timings::default())
-        .unwrap_err();
-    assert!(
-        matches!(error, CodegenError::InvalidModule { .. }),
-        "{error}"
-    );
+    let error = session.verify(&module, &mut Timings::default()).unwrap_err();
+    assert!(matches!(error, CodegenError::InvalidModule { .. }), "{error}");
 }
 
 /// PTX with a line table must not become a `debug` target, because `ptxas` then optimises less.
@@ -130,48 +108,24 @@ fn ptx_lines_are_directives_alone() {
     let machine = machine("sm_90a");
     let module = session.module("lines", &machine);
     let pointer = context.ptr_type(AddressSpace::from(1));
-    let function = module.add_function(
-        "lines",
-        context.void_type().fn_type(&[pointer.into()], false),
-        None,
-    );
+    let function = module.add_function("lines", context.void_type().fn_type(&[pointer.into()], false), None);
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
-    let at = |file, line| SourceLocation {
-        file,
-        line,
-        column: 5,
-    };
-    let mut table = LineTable::new(
-        context,
-        &module,
-        function,
-        at("src/kernel.rs", 40),
-        LineTableKind::DirectivesOnly,
-    );
+    let at = |file, line| SourceLocation { file, line, column: 5 };
+    let mut table = LineTable::new(context, &module, function, at("src/kernel.rs", 40), LineTableKind::DirectivesOnly);
     table.set_location(&builder, at("src/kernel.rs", 42));
     let p = function.get_nth_param(0).unwrap().into_pointer_value();
-    builder
-        .build_store(p, context.i32_type().const_int(7, false))
-        .unwrap();
+    builder.build_store(p, context.i32_type().const_int(7, false)).unwrap();
     table.set_location(&builder, at("src/helper.rs", 3));
     builder.build_return(None).unwrap();
     table.finish();
 
     let mut timings = Timings::default();
     session.verify(&module, &mut timings).unwrap();
-    let ptx = session
-        .emit(&module, &machine, Artifact::Assembly, &mut timings)
-        .unwrap();
+    let ptx = session.emit(&module, &machine, Artifact::Assembly, &mut timings).unwrap();
     let ptx = String::from_utf8(ptx).unwrap();
     assert!(ptx.contains(".target sm_90a\n"), "{ptx}");
-    assert!(
-        ptx.contains("src/kernel.rs\"") && ptx.contains("src/helper.rs\""),
-        "{ptx}"
-    );
+    assert!(ptx.contains("src/kernel.rs\"") && ptx.contains("src/helper.rs\""), "{ptx}");
     assert!(ptx.contains("\t.loc\t1 42 5"), "{ptx}");
-    assert!(
-        !ptx.contains(".debug_line") && !ptx.contains(".debug_info"),
-        "{ptx}"
-    );
+    assert!(!ptx.contains(".debug_line") && !ptx.contains(".debug_info"), "{ptx}");
 }

@@ -42,9 +42,9 @@ pub fn unary<'c>(
         UnaryOp::RoundEven => math("llvm.roundeven"),
         UnaryOp::Round => in_f32(e, native, ty, x, |x| round_half_away(e, x)),
         UnaryOp::Recip => in_f32(e, native, ty, x, |x| e.fdiv(e.float_like(x, 1.0), x)),
-        UnaryOp::Rsqrt => in_f32(e, native, ty, x, |x| {
-            e.fdiv(e.float_like(x, 1.0), e.intrinsic("llvm.sqrt", &[x.get_type()], &[x]))
-        }),
+        UnaryOp::Rsqrt => {
+            in_f32(e, native, ty, x, |x| e.fdiv(e.float_like(x, 1.0), e.intrinsic("llvm.sqrt", &[x.get_type()], &[x])))
+        }
         UnaryOp::IsNan => e.fcmp(UNO, x, x),
         UnaryOp::IsInf => {
             let magnitude = direct("llvm.fabs");
@@ -204,10 +204,7 @@ fn int_division<'c>(e: &Emitter<'c, '_>, op: BinaryOp, signed: bool, a: Val<'c>,
         _ => {
             // Truncation and flooring differ where there is a remainder whose sign is not the divisor's.
             let remainder = e.binop(rem, a, safe);
-            let differs = e.and(
-                e.icmp(NE, remainder, zero),
-                e.icmp(SLT, e.xor(remainder, safe), zero),
-            );
+            let differs = e.and(e.icmp(NE, remainder, zero), e.icmp(SLT, e.xor(remainder, safe), zero));
             if op == BinaryOp::FloorDiv {
                 let quotient = e.binop(div, a, safe);
                 or_zero(e.select(differs, e.sub(quotient, e.int_like(b, 1)), quotient))
@@ -242,13 +239,7 @@ fn shift<'c>(e: &Emitter<'c, '_>, op: BinaryOp, signed: bool, a: Val<'c>, b: Val
 
 /// The exact float remainder with the sign of the dividend (C's `fmod`) of two scalars, by long division of the
 /// mantissas. GPUs have no instruction for it, and the usual `a - trunc(a / b) * b` is wrong for large quotients.
-pub fn float_rem<'c>(
-    e: &Emitter<'c, '_>,
-    native: &dyn NativeOps,
-    ty: ScalarType,
-    a: Val<'c>,
-    b: Val<'c>,
-) -> Val<'c> {
+pub fn float_rem<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, ty: ScalarType, a: Val<'c>, b: Val<'c>) -> Val<'c> {
     in_f32_2(e, native, ty, a, b, |a, b| {
         let (mantissa, bits) = if e.element_bits(a) == 64 { (52, 64) } else { (23, 32) };
         let c = |v: i64| e.const_int(bits, v);
@@ -256,8 +247,7 @@ pub fn float_rem<'c>(
         let (x, y) = (e.and(e.to_bits(a), magnitude_mask), e.and(e.to_bits(b), magnitude_mask));
         let sign = e.xor(e.to_bits(a), x);
         let infinity = c((((1u64 << (bits - 1 - mantissa)) - 1) << mantissa) as i64);
-        let undefined =
-            e.or(e.icmp(UGE, x, infinity), e.or(e.icmp(UGT, y, infinity), e.icmp(EQ, y, c(0))));
+        let undefined = e.or(e.icmp(UGE, x, infinity), e.or(e.icmp(UGT, y, infinity), e.icmp(EQ, y, c(0))));
 
         // Mantissas with an explicit leading one where normal, exponents from 1.
         let split = |v: Val<'c>| {

@@ -1,7 +1,7 @@
 //! Conversions between element types.
 
-use inkwell::FloatPredicate::{OGT, OLT, UNE};
-use inkwell::IntPredicate::{EQ, NE, SGT, SLT, UGT};
+use inkwell::FloatPredicate::{OGT, OLT, UNE, UNO};
+use inkwell::IntPredicate::{EQ, NE, SGT, SLT, UGT, ULT};
 use inkwell::values::InstructionOpcode as Opcode;
 use tegula_ir::ops::Rounding;
 use tegula_ir::types::{Elem, ScalarType};
@@ -55,12 +55,7 @@ fn float_type<'c>(e: &Emitter<'c, '_>, shape: Val<'c>, ty: ScalarType) -> Ty<'c>
     e.type_like(shape, register_type(e, Elem::Scalar(ty)))
 }
 
-fn float_to_float<'c>(
-    e: &Emitter<'c, '_>,
-    native: &dyn NativeOps,
-    conversion: Conversion,
-    x: Val<'c>,
-) -> Val<'c> {
+fn float_to_float<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, conversion: Conversion, x: Val<'c>) -> Val<'c> {
     let Conversion { from, to, rounding, saturate } = conversion;
     if let Some(converted) = native.convert(e, conversion, x) {
         return converted;
@@ -78,19 +73,38 @@ fn float_to_float<'c>(
         let (from, to) = (format(from), format(to));
         from.mantissa <= to.mantissa && from.bias <= to.bias
     };
-    if widens(from, to) {
+    if !to.is_fp8() && widens(from, to) {
         // Every value has its equal in `to`; an infinity still saturates.
-        let wide = if source == to { x } else { float_cast(e, x, to) };
+        let wide = match to {
+            _ if source == to => x,
+            ScalarType::BF16 => f32_to_bf16(e, x),
+            _ => float_cast(e, x, to),
+        };
         return if saturate { clamp_to_finite(e, wide, to) } else { wide };
     }
-    // From f64 to bf16 LLVM's expansion may round twice; the rest it does in one step.
-    let one_step = rounding == Rounding::NearestEven && !to.is_fp8() && (source, to) != (ScalarType::F64, ScalarType::BF16);
-    if one_step {
+    // What every target converts in one correctly rounded step. Other pairs LLVM may turn into calls of a run-time
+    // library, or into two roundings.
+    let native = matches!((source, to), (ScalarType::F32, ScalarType::F16) | (ScalarType::F64, ScalarType::F32));
+    if native && rounding == Rounding::NearestEven {
         let x = if saturate { clamp_to_finite(e, x, to) } else { x };
         return float_cast(e, x, to);
     }
+    if (source, to, rounding, saturate) == (ScalarType::F32, ScalarType::BF16, Rounding::NearestEven, false) {
+        return f32_to_bf16(e, x);
+    }
     let code = round_to(e, e.to_bits(x), format(source), format(to), rounding, saturate);
     if to.is_fp8() { code } else { e.bitcast(code, float_type(e, code, to)) }
+}
+
+/// The common case of [`round_to`] in a handful of instructions: bf16 is the upper half of `f32`.
+fn f32_to_bf16<'c>(e: &Emitter<'c, '_>, x: Val<'c>) -> Val<'c> {
+    let bits = e.to_bits(x);
+    let odd = e.and(e.lshr_const(bits, 16), e.int_like(bits, 1));
+    let rounded = e.add(bits, e.add(odd, e.int_like(bits, 0x7fff)));
+    let quiet = e.or(bits, e.int_like(bits, 0x40_0000));
+    let code = e.select(e.fcmp(UNO, x, x), quiet, rounded);
+    let code = e.zext_or_trunc(e.lshr_const(code, 16), 16);
+    e.bitcast(code, float_type(e, code, ScalarType::BF16))
 }
 
 fn float_cast<'c>(e: &Emitter<'c, '_>, x: Val<'c>, to: ScalarType) -> Val<'c> {
@@ -123,12 +137,7 @@ fn float_to_int<'c>(
     e.intrinsic(name, &[result, x.get_type()], &[x])
 }
 
-fn int_to_float<'c>(
-    e: &Emitter<'c, '_>,
-    native: &dyn NativeOps,
-    conversion: Conversion,
-    x: Val<'c>,
-) -> Val<'c> {
+fn int_to_float<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, conversion: Conversion, x: Val<'c>) -> Val<'c> {
     let Conversion { from, to, rounding, saturate } = conversion;
     // Bool is one unsigned bit.
     let signed = from.is_signed_int();
@@ -146,7 +155,7 @@ fn int_to_float<'c>(
             float_to_float(e, native, Conversion { from: ScalarType::F32, to, rounding, saturate }, wide)
         }
         _ => {
-            let x = if exact_in(ScalarType::F64) { x } else { round_to_odd(e, x) };
+            let x = if exact_in(ScalarType::F64) { x } else { round_to_odd(e, x, signed) };
             let wide = cast(x, ScalarType::F64);
             float_to_float(e, native, Conversion { from: ScalarType::F64, to, rounding, saturate }, wide)
         }
@@ -155,14 +164,17 @@ fn int_to_float<'c>(
 
 /// A 64-bit integer with at most 53 significant bits, rounded to odd: rounding the result again to a format of fewer
 /// than 52 bits gives what rounding the integer itself would.
-fn round_to_odd<'c>(e: &Emitter<'c, '_>, x: Val<'c>) -> Val<'c> {
+fn round_to_odd<'c>(e: &Emitter<'c, '_>, x: Val<'c>, signed: bool) -> Val<'c> {
     let low = e.and(x, e.int_like(x, 0x7ff));
     let sticky = e.zext_or_trunc(e.icmp(NE, low, e.int_like(x, 0)), 64);
     let high = e.and(x, e.int_like(x, !0x7ff));
     // Small integers keep their low bits: they are exact already.
     let odd = e.or(high, e.shl_const(sticky, 11));
-    let top = e.ashr(x, e.int_like(x, 52));
-    let small = e.icmp(UGT, e.int_like(x, 2), e.add(top, e.int_like(x, 1)));
+    let small = if signed {
+        e.icmp(ULT, e.add(e.ashr(x, e.int_like(x, 53)), e.int_like(x, 1)), e.int_like(x, 2))
+    } else {
+        e.icmp(ULT, x, e.int_like(x, 1 << 53))
+    };
     e.select(small, x, odd)
 }
 

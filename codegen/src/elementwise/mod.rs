@@ -23,27 +23,13 @@ use crate::emit::{Emitter, GLOBAL, Ty, Val};
 /// operation, for every input.
 pub trait NativeOps {
     /// A one-operand operation. With `fast`, the looser error bound of the fast variant will do.
-    fn unary<'c>(
-        &self,
-        e: &Emitter<'c, '_>,
-        op: UnaryOp,
-        ty: ScalarType,
-        x: Val<'c>,
-        fast: bool,
-    ) -> Option<Val<'c>> {
+    fn unary<'c>(&self, e: &Emitter<'c, '_>, op: UnaryOp, ty: ScalarType, x: Val<'c>, fast: bool) -> Option<Val<'c>> {
         let _ = (e, op, ty, x, fast);
         None
     }
 
     /// A two-operand operation.
-    fn binary<'c>(
-        &self,
-        e: &Emitter<'c, '_>,
-        op: BinaryOp,
-        ty: ScalarType,
-        a: Val<'c>,
-        b: Val<'c>,
-    ) -> Option<Val<'c>> {
+    fn binary<'c>(&self, e: &Emitter<'c, '_>, op: BinaryOp, ty: ScalarType, a: Val<'c>, b: Val<'c>) -> Option<Val<'c>> {
         let _ = (e, op, ty, a, b);
         None
     }

@@ -11,13 +11,11 @@ use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMModuleFlagBehavior;
 use inkwell::llvm_sys::core::{
-    LLVMAddModuleFlag, LLVMConstInt, LLVMInt32TypeInContext, LLVMSetCurrentDebugLocation2,
-    LLVMValueAsMetadata,
+    LLVMAddModuleFlag, LLVMConstInt, LLVMInt32TypeInContext, LLVMSetCurrentDebugLocation2, LLVMValueAsMetadata,
 };
 use inkwell::llvm_sys::debuginfo::{
-    LLVMCreateDIBuilder, LLVMDIBuilderCreateDebugLocation, LLVMDIBuilderCreateFile,
-    LLVMDIBuilderCreateFunction, LLVMDIBuilderCreateLexicalBlockFile,
-    LLVMDIBuilderCreateSubroutineType, LLVMDIBuilderFinalize, LLVMDIFlagZero,
+    LLVMCreateDIBuilder, LLVMDIBuilderCreateDebugLocation, LLVMDIBuilderCreateFile, LLVMDIBuilderCreateFunction,
+    LLVMDIBuilderCreateLexicalBlockFile, LLVMDIBuilderCreateSubroutineType, LLVMDIBuilderFinalize, LLVMDIFlagZero,
     LLVMDWARFSourceLanguage, LLVMDebugMetadataVersion, LLVMDisposeDIBuilder, LLVMSetSubprogram,
 };
 use inkwell::llvm_sys::prelude::{LLVMBool, LLVMContextRef, LLVMDIBuilderRef, LLVMMetadataRef};
@@ -98,11 +96,7 @@ impl LineTable {
         // SAFETY: every string is given with its length, every metadata node comes from `builder` of this module,
         // and the DI builder lives until `Drop`.
         unsafe {
-            let version = LLVMConstInt(
-                LLVMInt32TypeInContext(context.raw()),
-                LLVMDebugMetadataVersion().into(),
-                0,
-            );
+            let version = LLVMConstInt(LLVMInt32TypeInContext(context.raw()), LLVMDebugMetadataVersion().into(), 0);
             LLVMAddModuleFlag(
                 module.as_mut_ptr(),
                 LLVMModuleFlagBehavior::LLVMModuleFlagBehaviorWarning,
@@ -133,13 +127,7 @@ impl LineTable {
                 c"".as_ptr(),
                 0,
             );
-            let ty = LLVMDIBuilderCreateSubroutineType(
-                builder,
-                file,
-                std::ptr::null_mut(),
-                0,
-                LLVMDIFlagZero,
-            );
+            let ty = LLVMDIBuilderCreateSubroutineType(builder, file, std::ptr::null_mut(), 0, LLVMDIFlagZero);
             let subprogram = LLVMDIBuilderCreateFunction(
                 builder,
                 unit,
@@ -158,12 +146,7 @@ impl LineTable {
             );
             LLVMSetSubprogram(function.as_value_ref(), subprogram);
             let scopes = HashMap::from([(location.file.to_owned(), subprogram)]);
-            LineTable {
-                context: context.raw(),
-                builder,
-                subprogram,
-                scopes,
-            }
+            LineTable { context: context.raw(), builder, subprogram, scopes }
         }
     }
 
@@ -213,18 +196,10 @@ impl Drop for LineTable {
 /// `builder` must be alive.
 unsafe fn create_file(builder: LLVMDIBuilderRef, path: &str) -> LLVMMetadataRef {
     let path = Path::new(path);
-    let name = path
-        .file_name()
-        .map_or("<unknown>".into(), |n| n.to_string_lossy());
+    let name = path.file_name().map_or("<unknown>".into(), |n| n.to_string_lossy());
     let directory = path.parent().map_or("".into(), |p| p.to_string_lossy());
     // SAFETY: strings are given with their lengths; the caller promises a live builder.
     unsafe {
-        LLVMDIBuilderCreateFile(
-            builder,
-            name.as_ptr().cast(),
-            name.len(),
-            directory.as_ptr().cast(),
-            directory.len(),
-        )
+        LLVMDIBuilderCreateFile(builder, name.as_ptr().cast(), name.len(), directory.as_ptr().cast(), directory.len())
     }
 }

@@ -4,9 +4,7 @@ use std::sync::Once;
 
 use inkwell::OptimizationLevel;
 use inkwell::module::Module;
-use inkwell::targets::{
-    CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
-};
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
 use crate::error::CodegenError;
 
@@ -27,10 +25,7 @@ impl MachineSpec {
     /// The processor that this process runs on, with all features that it has.
     pub fn host() -> MachineSpec {
         MachineSpec {
-            triple: TargetMachine::get_default_triple()
-                .as_str()
-                .to_string_lossy()
-                .into_owned(),
+            triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
             cpu: TargetMachine::get_host_cpu_name().to_string(),
             features: TargetMachine::get_host_cpu_features().to_string(),
             position_independent: true,
@@ -58,11 +53,7 @@ impl Machine {
         };
         let triple = TargetTriple::create(&spec.triple);
         let target = Target::from_triple(&triple).map_err(|e| unavailable(e.to_string()))?;
-        let reloc = if spec.position_independent {
-            RelocMode::PIC
-        } else {
-            RelocMode::Default
-        };
+        let reloc = if spec.position_independent { RelocMode::PIC } else { RelocMode::Default };
         let inner = target
             .create_target_machine(
                 &triple,

@@ -33,10 +33,7 @@ impl Session {
     pub fn new() -> Self {
         let context = Context::create();
         let diagnostics = DiagnosticLog::install(&context);
-        Session {
-            context,
-            diagnostics,
-        }
+        Session { context, diagnostics }
     }
 
     /// The LLVM context.

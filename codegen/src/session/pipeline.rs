@@ -78,12 +78,10 @@ impl Session {
     /// # Errors
     /// [`CodegenError::InvalidModule`], which is a bug of the lowering.
     pub fn verify(&self, module: &Module<'_>, timings: &mut Timings) -> Result<(), CodegenError> {
-        timings
-            .measure(Phase::Verify, || module.verify())
-            .map_err(|message| CodegenError::InvalidModule {
-                kernel: module_name(module),
-                message: message.to_string(),
-            })
+        timings.measure(Phase::Verify, || module.verify()).map_err(|message| CodegenError::InvalidModule {
+            kernel: module_name(module),
+            message: message.to_string(),
+        })
     }
 
     /// Runs a pass pipeline (in the syntax of `opt -passes`) over `module`, such as `default<O3>`.
@@ -98,9 +96,7 @@ impl Session {
         timings: &mut Timings,
     ) -> Result<(), CodegenError> {
         let options = PassBuilderOptions::create();
-        let result = timings.measure(Phase::Optimize, || {
-            module.run_passes(passes, machine.inner(), options)
-        });
+        let result = timings.measure(Phase::Optimize, || module.run_passes(passes, machine.inner(), options));
         self.check(module, Phase::Optimize, result.map_err(|e| e.to_string()))
     }
 
@@ -120,9 +116,7 @@ impl Session {
             Artifact::Assembly => FileType::Assembly,
             Artifact::Object => FileType::Object,
         };
-        let result = timings.measure(Phase::Emit, || {
-            machine.inner().write_to_memory_buffer(module, file_type)
-        });
+        let result = timings.measure(Phase::Emit, || machine.inner().write_to_memory_buffer(module, file_type));
         let buffer = self.check(module, Phase::Emit, result.map_err(|e| e.to_string()))?;
         let bytes = buffer.as_slice();
         Ok(match artifact {
@@ -133,36 +127,17 @@ impl Session {
     }
 
     /// Turns a phase's result and what was recorded during it into one result.
-    fn check<T>(
-        &self,
-        module: &Module<'_>,
-        phase: Phase,
-        result: Result<T, String>,
-    ) -> Result<T, CodegenError> {
-        let mut errors: Vec<Diagnostic> = self
-            .take_diagnostics()
-            .into_iter()
-            .filter(|d| d.severity == Severity::Error)
-            .collect();
+    fn check<T>(&self, module: &Module<'_>, phase: Phase, result: Result<T, String>) -> Result<T, CodegenError> {
+        let mut errors: Vec<Diagnostic> =
+            self.take_diagnostics().into_iter().filter(|d| d.severity == Severity::Error).collect();
         match result {
             Ok(value) if errors.is_empty() => Ok(value),
-            Ok(_) => Err(CodegenError::Llvm {
-                kernel: module_name(module),
-                phase,
-                diagnostics: errors,
-            }),
+            Ok(_) => Err(CodegenError::Llvm { kernel: module_name(module), phase, diagnostics: errors }),
             Err(message) => {
                 if !message.is_empty() {
-                    errors.push(Diagnostic {
-                        severity: Severity::Error,
-                        message,
-                    });
+                    errors.push(Diagnostic { severity: Severity::Error, message });
                 }
-                Err(CodegenError::Llvm {
-                    kernel: module_name(module),
-                    phase,
-                    diagnostics: errors,
-                })
+                Err(CodegenError::Llvm { kernel: module_name(module), phase, diagnostics: errors })
             }
         }
     }

@@ -48,8 +48,7 @@ const CDNA_ATOMICS: &[(AtomicOp, Element)] = &[
     (CompareExchange, I64),
 ];
 
-const CONVERSIONS: &[(Element, Element)] =
-    &[(F32, F16), (F16, F32), (BF16, F32), (F64, F32), (F32, F64)];
+const CONVERSIONS: &[(Element, Element)] = &[(F32, F16), (F16, F32), (BF16, F32), (F64, F32), (F32, F64)];
 
 const CONVERSIONS_GFX942: &[(Element, Element)] = &[
     (F32, F16),
@@ -114,26 +113,12 @@ const CDNA: Architecture = Architecture {
 };
 
 /// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.
-const RDNA: Architecture = Architecture {
-    features: "+wavefrontsize32",
-    warp_size: 32,
-    max_registers: 256,
-    atomics: INTEGER_ATOMICS,
-    ..CDNA
-};
+const RDNA: Architecture =
+    Architecture { features: "+wavefrontsize32", warp_size: 32, max_registers: 256, atomics: INTEGER_ATOMICS, ..CDNA };
 
 pub(super) const ARCHITECTURES: &[Architecture] = &[
-    Architecture {
-        name: "gfx90a",
-        description: "CDNA2 (MI210, MI250)",
-        ..CDNA
-    },
-    Architecture {
-        name: "gfx942",
-        description: "CDNA3 (MI300, MI325)",
-        conversions: CONVERSIONS_GFX942,
-        ..CDNA
-    },
+    Architecture { name: "gfx90a", description: "CDNA2 (MI210, MI250)", ..CDNA },
+    Architecture { name: "gfx942", description: "CDNA3 (MI300, MI325)", conversions: CONVERSIONS_GFX942, ..CDNA },
     Architecture {
         name: "gfx950",
         description: "CDNA4 (MI350, MI355)",
@@ -144,11 +129,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         nan_min_max: true,
         ..CDNA
     },
-    Architecture {
-        name: "gfx1100",
-        description: "RDNA3 (RX 7900)",
-        ..RDNA
-    },
+    Architecture { name: "gfx1100", description: "RDNA3 (RX 7900)", ..RDNA },
     Architecture {
         name: "gfx1201",
         description: "RDNA4 (RX 9070)",

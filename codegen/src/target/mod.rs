@@ -130,16 +130,14 @@ impl Architecture {
     /// # Errors
     /// [`CodegenError::UnknownTarget`] with the nearest known name.
     pub fn by_name(name: &str) -> Result<&'static Architecture, CodegenError> {
-        Self::all()
-            .find(|a| a.name == name)
-            .ok_or_else(|| CodegenError::UnknownTarget {
-                name: name.to_owned(),
-                nearest: Self::all()
-                    .map(|a| (edit_distance(name, a.name), a.name))
-                    .filter(|(distance, _)| *distance <= 3)
-                    .min()
-                    .map(|(_, name)| name),
-            })
+        Self::all().find(|a| a.name == name).ok_or_else(|| CodegenError::UnknownTarget {
+            name: name.to_owned(),
+            nearest: Self::all()
+                .map(|a| (edit_distance(name, a.name), a.name))
+                .filter(|(distance, _)| *distance <= 3)
+                .min()
+                .map(|(_, name)| name),
+        })
     }
 
     /// Whether the conversion is an instruction.
@@ -187,24 +185,15 @@ mod tests {
     fn names_are_unique_and_found() {
         for arch in Architecture::all() {
             assert_eq!(Architecture::by_name(arch.name).unwrap().name, arch.name);
-            assert_eq!(
-                Architecture::all().filter(|a| a.name == arch.name).count(),
-                1
-            );
+            assert_eq!(Architecture::all().filter(|a| a.name == arch.name).count(), 1);
         }
     }
 
     #[test]
     fn a_misspelt_name_gets_the_nearest() {
-        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("sm90a")
-        else {
-            panic!()
-        };
+        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("sm90a") else { panic!() };
         assert_eq!(nearest, Some("sm_90a"));
-        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("riscv64")
-        else {
-            panic!()
-        };
+        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("riscv64") else { panic!() };
         assert_eq!(nearest, None);
     }
 

@@ -52,16 +52,8 @@ const ATOMICS_SM90: &[(AtomicOp, Element)] = &[
     (CompareExchange, I64),
 ];
 
-const CONVERSIONS_SM80: &[(Element, Element)] = &[
-    (F32, F16),
-    (F16, F32),
-    (F32, BF16),
-    (BF16, F32),
-    (F64, F32),
-    (F32, F64),
-    (F64, F16),
-    (F16, F64),
-];
+const CONVERSIONS_SM80: &[(Element, Element)] =
+    &[(F32, F16), (F16, F32), (F32, BF16), (BF16, F32), (F64, F32), (F32, F64), (F64, F16), (F16, F64)];
 
 const CONVERSIONS_SM89: &[(Element, Element)] = &[
     (F32, F16),
@@ -113,12 +105,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         max_shared_bytes: 163 * KIB,
         ..BASE
     },
-    Architecture {
-        name: "sm_86",
-        description: "Ampere (RTX 30, A10, A40)",
-        features: "+ptx74",
-        ..BASE
-    },
+    Architecture { name: "sm_86", description: "Ampere (RTX 30, A10, A40)", features: "+ptx74", ..BASE },
     Architecture {
         name: "sm_89",
         description: "Ada (RTX 40, L4, L40)",
