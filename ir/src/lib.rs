@@ -11,15 +11,19 @@
 //! | [`layout`] | linear layouts over F2 |
 //! | [`text`] | the text format: printing and parsing |
 //! | [`pass`], [`passes`] | the pass manager; the passes |
+//! | [`numeric`] | number formats and scalar arithmetic by type |
+//! | [`interp`] | the reference interpreter |
 //! | [`exec`] | the interface of everything that runs kernels on host data |
 
 pub mod builder;
 pub mod diag;
 pub mod exec;
 pub mod function;
+pub mod interp;
 pub mod layout;
 pub mod literal;
 pub mod loc;
+pub mod numeric;
 pub mod ops;
 pub mod pass;
 pub mod passes;
