@@ -191,6 +191,11 @@ pub struct Function {
 }
 
 impl Function {
+    /// Warps per program where nothing else is asked for.
+    pub const DEFAULT_NUM_WARPS: u32 = 4;
+    /// Pipeline stages where nothing else is asked for.
+    pub const DEFAULT_NUM_STAGES: u32 = 1;
+
     /// A function with an empty body.
     pub fn new(name: impl Into<String>) -> Self {
         let mut blocks = PrimaryMap::new();
@@ -200,8 +205,8 @@ impl Function {
             params: Vec::new(),
             grid: Grid::Explicit,
             dims: Vec::new(),
-            num_warps: 4,
-            num_stages: 1,
+            num_warps: Self::DEFAULT_NUM_WARPS,
+            num_stages: Self::DEFAULT_NUM_STAGES,
             body,
             loc: Loc::UNKNOWN,
             locs: LocTable::default(),

@@ -37,6 +37,20 @@ impl Literal {
         }
     }
 
+    /// Whether the literal is a value of the type: its family fits, and an integer lies in the type's range (for
+    /// `u64`, whose bits it holds, every integer does).
+    pub const fn in_range(&self, t: ScalarType) -> bool {
+        match *self {
+            Self::Int(v) => match t.bits() {
+                _ if !self.fits(t) => false,
+                64 => true,
+                bits if t.is_signed_int() => v >= -(1 << (bits - 1)) && v < 1 << (bits - 1),
+                bits => v >= 0 && v < 1 << bits,
+            },
+            _ => self.fits(t),
+        }
+    }
+
     /// The integer value, if it is one.
     pub const fn as_int(&self) -> Option<i64> {
         if let Self::Int(v) = self { Some(*v) } else { None }

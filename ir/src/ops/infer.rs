@@ -57,7 +57,8 @@ pub fn result_types(f: &Function, kind: &OpKind) -> Result<ResultTypes> {
         OpKind::Constant { value, ty } => {
             check_shape(shape_of(ty)?)?;
             match ty.elem_scalar() {
-                Some(t) if value.fits(t) => one(ty.without_layout()),
+                Some(t) if value.in_range(t) => one(ty.without_layout()),
+                Some(t) if value.fits(t) => fail!("constant {value:?} is out of the range of {t}"),
                 Some(t) => fail!("constant {value:?} does not fit element type {t}"),
                 None => fail!("a constant must be a number or truth value"),
             }
@@ -681,6 +682,19 @@ fn check_axis(axis: u8, rank: usize) -> Result<()> {
 
 /// The largest tile: beyond this compilation would take minutes on any target.
 pub const MAX_TILE_ELEMENTS: u64 = 1 << 20;
+
+/// Checks what holds of every type: the rank and extents of tiles, the rank of views.
+pub fn check_type(ty: &Type) -> Result<()> {
+    match ty {
+        Type::Scalar(_) => Ok(()),
+        Type::Tile(t) if t.shape.is_empty() => fail!("a tile has at least one axis"),
+        Type::Tile(t) => check_shape(&t.shape),
+        Type::View { rank, .. } if usize::from(*rank) > MAX_RANK => {
+            fail!("a view has at most {MAX_RANK} axes, found {rank}")
+        }
+        Type::View { .. } => Ok(()),
+    }
+}
 
 fn check_shape(shape: &[u32]) -> Result<()> {
     if shape.len() > MAX_RANK {
