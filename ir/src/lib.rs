@@ -10,6 +10,7 @@
 //! | [`diag`] | located errors |
 //! | [`layout`] | linear layouts over F2 |
 //! | [`text`] | the text format: printing and parsing |
+//! | [`verify`] | what makes a function valid |
 //! | [`pass`], [`passes`] | the pass manager; the passes |
 //! | [`numeric`] | number formats and scalar arithmetic by type |
 //! | [`interp`] | the reference interpreter |
@@ -29,6 +30,7 @@ pub mod pass;
 pub mod passes;
 pub mod text;
 pub mod types;
+pub mod verify;
 
 pub use function::{Block, Function, Module, Op, Value};
 pub use types::{Elem, ScalarType, Shape, TileType, Type};

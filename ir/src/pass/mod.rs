@@ -5,12 +5,15 @@
 //! |---|---|
 //! | `options` | the `{key=value}` options of a pass |
 //! | `registry` | passes by name; pass lists as text |
+//! | `manager` | running a pipeline: timings, dumps, checks between passes, reproduction files |
 //!
 //! The passes themselves live in [`crate::passes`].
 
+mod manager;
 mod options;
 mod registry;
 
+pub use manager::{DumpOptions, PassError, PassManager, PassReport, PassRun};
 pub use options::{OptionInfo, PassOptions};
 pub use registry::{MakePass, PassInfo, PassListError, Pipeline, Registry, Stage};
 
