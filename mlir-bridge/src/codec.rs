@@ -30,7 +30,9 @@ pub fn encode(kind: &OpKind) -> Result<Attrs> {
         OpKind::Arange { axis: a, start, .. } => vec![axis(a), ("start", Attr::Int(*start))],
         OpKind::Splat { .. } | OpKind::Broadcast { .. } | OpKind::Reshape { .. } => vec![],
         OpKind::Permute { perm, .. } => vec![bytes("perm", perm)],
-        OpKind::Flip { axis: a, .. } | OpKind::Cat { axis: a, .. } | OpKind::GatherAxis { axis: a, .. } => vec![axis(a)],
+        OpKind::Flip { axis: a, .. } | OpKind::Cat { axis: a, .. } | OpKind::GatherAxis { axis: a, .. } => {
+            vec![axis(a)]
+        }
         OpKind::Join { .. } | OpKind::Split { .. } => vec![],
         OpKind::ExtractSlice { offsets, .. } | OpKind::InsertSlice { offsets, .. } => vec![dims("offsets", offsets)],
         OpKind::Unary { op, fast, .. } => vec![word("op", op.name()), flag("fast", *fast)],
@@ -243,9 +245,7 @@ pub fn decode(p: &Parts<'_>) -> Result<OpKind> {
     let x = || p.operand(0);
     Ok(match p.name {
         "constant" => OpKind::Constant { value: p.literal(p.elem()?)?, ty: p.result()?.clone() },
-        "arange" => {
-            OpKind::Arange { shape: p.shape()?, elem: p.elem()?, axis: p.int("axis")?, start: p.int("start")? }
-        }
+        "arange" => OpKind::Arange { shape: p.shape()?, elem: p.elem()?, axis: p.int("axis")?, start: p.int("start")? },
         "splat" => OpKind::Splat { x: x()?, shape: p.shape()? },
         "broadcast" => OpKind::Broadcast { x: x()?, shape: p.shape()? },
         "reshape" => OpKind::Reshape { x: x()?, shape: p.shape()? },

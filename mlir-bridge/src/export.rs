@@ -23,10 +23,11 @@ pub fn export(f: &Function) -> Result<String, Error> {
     let params = f.params.iter().map(|p| Ok(format!("%{}: {}", p.value, type_text(&p.kind.ty())?)));
     let params = params.collect::<Result<Vec<_>, Error>>()?.join(", ");
     e.block(f.body, "func.func")?;
-    let attrs = function_attrs(f).iter().map(|(n, a)| format!("tegula.{n} = {a}")).collect::<Vec<_>>().join(",\n      ");
+    let attrs =
+        function_attrs(f).iter().map(|(n, a)| format!("tegula.{n} = {a}")).collect::<Vec<_>>().join(",\n      ");
     Ok(format!(
         "module {{\n  func.func @{}({params}) attributes {{\n      {attrs}\n  }} {{\n{}  }}{}\n}}\n",
-        f.name,
+        Attr::str(&f.name),
         e.text,
         e.loc(f.loc)
     ))
@@ -79,7 +80,11 @@ struct Exporter<'f> {
 impl Exporter<'_> {
     fn loc(&self, loc: Loc) -> String {
         let l = self.f.locs.get(loc);
-        if l.line == 0 { " loc(unknown)".into() } else { format!(" loc({}:{}:{})", Attr::str(&l.file), l.line, l.column) }
+        if l.line == 0 {
+            " loc(unknown)".into()
+        } else {
+            format!(" loc({}:{}:{})", Attr::str(&l.file), l.line, l.column)
+        }
     }
 
     fn values(&self, values: &[Value]) -> String {

@@ -191,7 +191,8 @@ impl Emitter<'_> {
         let kind = self.f.kind(op).clone();
         let results = self.f.op(op).results.clone();
         // Ops without results never use these two.
-        let result = results.first().copied().unwrap_or_else(|| self.f.params.first().map_or(Value::from_u32(0), |p| p.value));
+        let result =
+            results.first().copied().unwrap_or_else(|| self.f.params.first().map_or(Value::from_u32(0), |p| p.value));
         let r = format!("%{result}");
         match &kind {
             OpKind::Constant { value, ty } => {
@@ -355,7 +356,13 @@ impl Emitter<'_> {
                 if !results.is_empty() {
                     head = format!("{} = ", self.names(&results));
                 }
-                head += &format!("scf.for {} = {} to {} step {}", self.name(args[0]), self.name(*lower), self.name(*upper), self.name(*step));
+                head += &format!(
+                    "scf.for {} = {} to {} step {}",
+                    self.name(args[0]),
+                    self.name(*lower),
+                    self.name(*upper),
+                    self.name(*step)
+                );
                 if !results.is_empty() {
                     head += &format!(" iter_args({carried}) -> ({types})");
                 }
@@ -409,7 +416,7 @@ impl Emitter<'_> {
     /// Whether an element lies within a view and its mask, as `i1`.
     fn in_bounds(&mut self, view: Value, at: &[String], mask: Option<String>) -> Result<String> {
         let ty = self.view_type(view)?;
-        let mut ok = mask.map_or_else(|| self.def("arith.constant true"), |m| m);
+        let mut ok = mask.unwrap_or_else(|| self.def("arith.constant true"));
         for (axis, i) in at.iter().enumerate() {
             let axis = self.index(axis as i64);
             let extent = self.def(format!("memref.dim {}, {axis} : {ty}", self.name(view)));
@@ -558,7 +565,11 @@ impl Emitter<'_> {
     /// A constant of a scalar or tensor type with every element the same.
     fn splat(&mut self, ty: &str, v: &str) -> String {
         let v = if ty.starts_with("tensor") { format!("dense<{v}>") } else { v.into() };
-        if ty == "i1" { self.def(format!("arith.constant {v}")) } else { self.def(format!("arith.constant {v} : {ty}")) }
+        if ty == "i1" {
+            self.def(format!("arith.constant {v}"))
+        } else {
+            self.def(format!("arith.constant {v} : {ty}"))
+        }
     }
 
     fn binary(&mut self, r: &str, op: BinaryOp, a: Value, b: Value) -> Result<()> {
@@ -624,9 +635,21 @@ impl Emitter<'_> {
             }
             // Rust's saturating conversion has no counterpart in arith.
             (f, t) if f.is_float() => return Err(Error::unsupported(format!("casts from {f} to {t}"))),
-            (f, t) if t.is_float() => if f.is_signed_int() { "arith.sitofp" } else { "arith.uitofp" },
+            (f, t) if t.is_float() => {
+                if f.is_signed_int() {
+                    "arith.sitofp"
+                } else {
+                    "arith.uitofp"
+                }
+            }
             (f, t) if f.bits() > t.bits() => "arith.trunci",
-            (f, _) => if f.is_signed_int() { "arith.extsi" } else { "arith.extui" },
+            (f, _) => {
+                if f.is_signed_int() {
+                    "arith.extsi"
+                } else {
+                    "arith.extui"
+                }
+            }
         };
         self.line(format!("{r} = {op} {x} : {a} to {b}"));
         Ok(())
@@ -705,9 +728,8 @@ impl Emitter<'_> {
             }
             _ => {
                 let batch: Vec<String> = (0..rank - 2).map(|i| format!("b{i}")).collect();
-                let with = |tail: [&str; 2]| {
-                    batch.iter().map(String::as_str).chain(tail).collect::<Vec<_>>().join(", ")
-                };
+                let with =
+                    |tail: [&str; 2]| batch.iter().map(String::as_str).chain(tail).collect::<Vec<_>>().join(", ");
                 let dims = batch.iter().map(String::as_str).chain(["m", "n", "k"]).collect::<Vec<_>>().join(", ");
                 let map = |tail| format!("affine_map<({dims}) -> ({})>", with(tail));
                 let parallel = "\"parallel\", ".repeat(rank);

@@ -7,9 +7,9 @@ use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor, check_args};
 use tegula_ir::function::{Function, ParamKind};
 use tegula_ir::numeric;
 
+use crate::Error;
 use crate::lower::{ENTRY, PIPELINE, lower};
 use crate::session::Session;
-use crate::Error;
 
 /// The executor over MLIR.
 pub struct MlirExecutor {
@@ -77,7 +77,8 @@ impl Slot {
             (_, HostArg::Tensor(t) | HostArg::Ptr(t)) => {
                 let HostTensor { data, offset, extents, strides, .. } = t;
                 let base = data.as_mut_ptr() as i64;
-                let descriptor = [base, base, *offset as i64].iter().chain(&*extents).chain(&*strides).copied().collect();
+                let descriptor =
+                    [base, base, *offset as i64].iter().chain(&*extents).chain(&*strides).copied().collect();
                 Self::View { descriptor, pointer: std::ptr::null_mut() }
             }
             (_, HostArg::Scalar(_)) => unreachable!("the arguments were checked"),

@@ -1,5 +1,6 @@
 //! Kernels executed through upstream MLIR passes give what the interpreter gives.
 
+use tegula_ir::Value;
 use tegula_ir::builder::Builder;
 use tegula_ir::diag::Diagnostic;
 use tegula_ir::exec::{Executor, HostArg, HostTensor};
@@ -7,7 +8,6 @@ use tegula_ir::function::{Function, ParamKind, ViewAccess, ViewSpec};
 use tegula_ir::interp::Interpreter;
 use tegula_ir::ops::*;
 use tegula_ir::types::{ScalarType, Shape, Type};
-use tegula_ir::Value;
 use tegula_mlir::run::MlirExecutor;
 
 fn view(f: &mut Function, name: &str, elem: ScalarType, rank: u8, access: ViewAccess) -> Value {
