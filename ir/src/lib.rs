@@ -9,6 +9,7 @@
 //! | [`builder`] | appends checked ops |
 //! | [`diag`] | located errors |
 //! | [`layout`] | linear layouts over F2 |
+//! | [`analysis`] | what is known of values: contiguity, divisibility |
 //! | [`text`] | the text format: printing and parsing |
 //! | [`verify`] | what makes a function valid |
 //! | [`pass`], [`passes`] | the pass manager; the passes |
@@ -16,6 +17,7 @@
 //! | [`interp`] | the reference interpreter |
 //! | [`exec`] | the interface of everything that runs kernels on host data |
 
+pub mod analysis;
 pub mod builder;
 pub mod diag;
 pub mod exec;

@@ -21,7 +21,9 @@ pub struct Blocked {
 
 impl Blocked {
     /// The blocked arrangement that suits memory whose axes, from the fastest, are `order`: each thread takes
-    /// `vector` neighbours along the fastest axis, and lanes, then warps, go on along it before they take the next.
+    /// `vector` neighbours along the fastest axis, and the lanes of a warp go on along it before they take the next.
+    /// Warps take the slowest axis first: a warp's accesses are whole lines anyway, and what is reduced along the
+    /// fastest axis then mostly stays inside a warp.
     pub fn coalesced(shape: &[u32], order: &[usize], vector: u32, lanes: u32, warps: u32) -> Self {
         let mut blocked = Self {
             per_thread: vec![1; shape.len()],
@@ -34,15 +36,19 @@ impl Blocked {
             blocked.per_thread[fastest] = vector.min(left[fastest]);
             left[fastest] /= blocked.per_thread[fastest];
         }
-        for (counts, mut count) in [(&mut blocked.lanes, lanes), (&mut blocked.warps, warps)] {
+        let slowest_first: Vec<usize> = order.iter().rev().copied().collect();
+        for (counts, mut count, order) in
+            [(&mut blocked.lanes, lanes, order), (&mut blocked.warps, warps, &slowest_first[..])]
+        {
             for &axis in order {
-                counts[axis] = count.min(left[axis]);
-                left[axis] /= counts[axis];
-                count /= counts[axis];
+                let taken = count.min(left[axis]);
+                counts[axis] = taken;
+                left[axis] /= taken;
+                count /= taken;
             }
             // What the tile has no room for holds duplicates; along which axis does not matter.
-            if let Some(&slowest) = order.last() {
-                counts[slowest] *= count;
+            if let Some(&axis) = order.last() {
+                counts[axis] *= count;
             }
         }
         blocked

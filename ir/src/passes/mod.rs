@@ -1,11 +1,10 @@
 //! The passes of this crate, which [`register`] makes known by name.
 
+pub mod assign_layouts;
+
 use crate::pass::Registry;
 
 /// Adds the passes to a registry.
 pub fn register(registry: &mut Registry) {
-    let infos: [crate::pass::PassInfo; 0] = [];
-    for info in infos {
-        registry.register(info);
-    }
+    registry.register(assign_layouts::INFO);
 }

@@ -1,0 +1,162 @@
+//! Which layout suits an op best, and what a layout costs a memory access.
+
+use crate::analysis::axis_info::{AccessFacts, AxisInfo};
+use crate::function::{Function, Op, Value};
+use crate::layout::matrix::Echelon;
+use crate::layout::{Blocked, Conversion, ConversionOptions, Dim, LinearLayout};
+use crate::ops::{Address, OpKind};
+use crate::types::{Elem, LayoutRef, Type};
+
+/// The threads of a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Threads {
+    pub(super) lanes: u32,
+    pub(super) warps: u32,
+}
+
+/// The widest access of global memory by one thread, in bytes.
+const ACCESS_BYTES: u32 = 16;
+/// What is transferred together between caches and registers, in bytes.
+const SECTOR_BYTES: u32 = 32;
+
+/// The address and the mask of a memory op.
+pub(super) fn access_of(kind: &OpKind) -> Option<(&Address, Option<Value>)> {
+    match kind {
+        OpKind::Load { addr, mask, .. }
+        | OpKind::Store { addr, mask, .. }
+        | OpKind::AtomicRmw { addr, mask, .. }
+        | OpKind::AtomicCas { addr, mask, .. } => Some((addr, *mask)),
+        _ => None,
+    }
+}
+
+/// A memory access to a tile: what is known of it, and its costs under a layout.
+pub(super) struct GlobalAccess {
+    facts: AccessFacts,
+    shape: Vec<u32>,
+    element_bytes: u32,
+}
+
+impl GlobalAccess {
+    /// The access of this op, if it is one to a tile.
+    pub(super) fn of(f: &Function, info: &AxisInfo, op: Op) -> Option<Self> {
+        let kind = f.kind(op);
+        let (addr, mask) = access_of(kind)?;
+        let tile = crate::layout::rules::working_type(f, op)?.tile()?;
+        let value = match kind {
+            OpKind::Store { value, .. } => *value,
+            _ => f.op(op).results[0],
+        };
+        let element_bytes = f.ty(value).elem_scalar()?.memory_bytes()?;
+        let mut facts = info.access(f, addr, mask);
+        if matches!(kind, OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. }) {
+            // Atomics go element by element.
+            facts.widths.fill(1);
+        }
+        Some(Self { facts, shape: tile.shape.to_vec(), element_bytes })
+    }
+
+    /// Bytes of the tile.
+    pub(super) fn bytes(&self) -> u64 {
+        self.shape.iter().map(|&extent| u64::from(extent)).product::<u64>() * u64::from(self.element_bytes)
+    }
+
+    /// The layout under which the access is coalesced, and vectorised as far as its threads have work.
+    pub(super) fn best_layout(&self, threads: Threads) -> LinearLayout {
+        let rank = self.shape.len();
+        let mut order: Vec<usize> = (0..rank).rev().collect();
+        // Longest runs first; a stable sort leaves later axes first where nothing is known.
+        order.sort_by_key(|&axis| std::cmp::Reverse(self.facts.runs[axis]));
+        let count: u32 = self.shape.iter().map(|extent| extent.next_power_of_two()).product();
+        let each = (count / (threads.lanes * threads.warps)).max(1);
+        let fastest = order.first().map_or(1, |&axis| self.facts.widths[axis]);
+        let vector = fastest.min(ACCESS_BYTES / self.element_bytes).min(each).max(1);
+        Blocked::coalesced(&self.shape, &order, vector, threads.lanes, threads.warps).layout(&self.shape)
+    }
+
+    /// Cost of the access by one warp under a layout: instructions, and the sectors that they transfer.
+    pub(super) fn cost(&self, layout: &LinearLayout) -> u32 {
+        let Some(axis) = self.facts.fastest_axis() else { return 0 };
+        let along = Dim::Axis(axis as u8);
+        let limit = self.facts.widths[axis].min(ACCESS_BYTES / self.element_bytes);
+        let access = layout.vector_access(along, limit);
+        let instructions = layout.in_size(Dim::Register) / access.width();
+        // Elements of a sector differ in the low coordinates along the axis; drop those and count what remains.
+        let together = (SECTOR_BYTES / self.element_bytes).min(self.facts.runs[axis]).max(1);
+        let outs = layout.outs();
+        let sector = |basis: u64| basis & !(u64::from((together - 1) & (outs.size(along) - 1)) << outs.shift(along));
+        let vector = (0..access.width().ilog2()).map(|bit| outs.flatten(&[(along, 1 << bit)]));
+        let moved = layout.bases(Dim::Lane).iter().copied().chain(vector).map(sector);
+        let sectors = 1 << Echelon::spanned_by(moved).rank();
+        instructions * (4 + sectors)
+    }
+}
+
+/// Cost, for one warp, of converting a tile between layouts, in the units of [`GlobalAccess::cost`].
+pub(super) fn conversion_cost(ty: &Type, from: &LinearLayout, to: &LinearLayout) -> u32 {
+    let bits = match ty.elem() {
+        Some(Elem::Scalar(elem)) => elem.bits(),
+        _ => 64,
+    };
+    match Conversion::plan(from, to, &ConversionOptions::new(bits)) {
+        Ok(Conversion::Identity | Conversion::Registers { .. }) => 0,
+        Ok(Conversion::Shuffle(plan)) => 2 * plan.cost(),
+        Ok(Conversion::Memory(plan)) => {
+            let accesses =
+                from.in_size(Dim::Register) / plan.store.width() + to.in_size(Dim::Register) / plan.load.width();
+            // Two barriers, and the latency of a round trip.
+            40 + 4 * accesses
+        }
+        Err(_) => u32::MAX / 2,
+    }
+}
+
+/// The layout of the accumulator of a matrix product that is carried out by multiply-adds: each thread owns blocks of up
+/// to 4 by 4 elements, the lanes of a warp stand as near a square as 4 by 8 (8 by 8 of 64), and warps divide rows first
+/// if rows are reduced later, else keep each warp's part near a square too.
+pub(super) fn dot_layout(shape: &[u32], threads: Threads, rows_first: bool) -> LinearLayout {
+    let rank = shape.len();
+    let (m, n) = (rank - 2, rank - 1);
+    let mut left: Vec<u32> = shape.iter().map(|extent| extent.next_power_of_two()).collect();
+    let each = (left.iter().product::<u32>() / (threads.lanes * threads.warps)).max(1);
+    let mut blocked = Blocked {
+        per_thread: vec![1; rank],
+        lanes: vec![1; rank],
+        warps: vec![1; rank],
+        order: (0..rank).rev().collect(),
+    };
+    let take = |counts: &mut Vec<u32>, left: &mut Vec<u32>, axis: usize, most: u32| {
+        let taken = most.min(left[axis]);
+        counts[axis] *= taken;
+        left[axis] /= taken;
+        taken
+    };
+    let columns = take(&mut blocked.per_thread, &mut left, n, 4.min(each));
+    take(&mut blocked.per_thread, &mut left, m, 4.min(each / columns));
+
+    let mut lanes = threads.lanes;
+    lanes /= take(&mut blocked.lanes, &mut left, n, 8);
+    for axis in [m, n].into_iter().chain(0..m) {
+        lanes /= take(&mut blocked.lanes, &mut left, axis, lanes);
+    }
+    blocked.lanes[m] *= lanes;
+
+    let mut warps = threads.warps;
+    while warps > 1 {
+        let rows = left[m] > 1 && (rows_first || left[m] * blocked.lanes[m] >= left[n] * blocked.lanes[n]);
+        let axis = if rows || left[n] == 1 { m } else { n };
+        let axis = if left[axis] == 1 { (0..rank).find(|&axis| left[axis] > 1).unwrap_or(m) } else { axis };
+        blocked.warps[axis] *= 2;
+        left[axis] = (left[axis] / 2).max(1);
+        warps /= 2;
+    }
+    blocked.layout(shape)
+}
+
+/// The layout of a tile that nothing else decides: row-major, up to 4 neighbours a thread.
+pub(super) fn default_layout(shape: &[u32], threads: Threads) -> LayoutRef {
+    let order: Vec<usize> = (0..shape.len()).rev().collect();
+    let count: u32 = shape.iter().map(|extent| extent.next_power_of_two()).product();
+    let each = (count / (threads.lanes * threads.warps)).clamp(1, 4);
+    LayoutRef::new(Blocked::coalesced(shape, &order, each, threads.lanes, threads.warps).layout(shape))
+}
