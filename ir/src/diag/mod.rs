@@ -1,6 +1,17 @@
 //! Diagnostics: what is wrong, where in the user's source, and the way out.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `render` | the snippet with a caret |
+//! | `sources` | finding the text of source files |
+
+mod render;
+mod sources;
 
 use std::fmt;
+
+pub use render::RenderStyle;
+pub use sources::Sources;
 
 use crate::loc::SourceLoc;
 
@@ -13,7 +24,8 @@ pub enum Severity {
     Error,
 }
 
-/// One problem, located in source. [`fmt::Display`] gives one line; `render` the snippet with a caret.
+/// One problem, located in source. [`fmt::Display`] gives one line; [`Diagnostic::render`]
+/// the snippet with a caret.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -38,6 +50,18 @@ impl Diagnostic {
     #[must_use]
     pub fn at(mut self, loc: &SourceLoc) -> Self {
         self.loc = (loc.line != 0).then(|| loc.clone());
+        self
+    }
+
+    /// A warning without a place.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message) }
+    }
+
+    /// Adds a fact about another place.
+    #[must_use]
+    pub fn note_at(mut self, loc: &SourceLoc, note: impl Into<String>) -> Self {
+        self.notes.push(((loc.line != 0).then(|| loc.clone()), note.into()));
         self
     }
 
