@@ -200,10 +200,10 @@ impl Plan {
             let best = access.best_layout(threads);
             let (now, then) = (access.cost(&current), access.cost(&best));
             let data = f.op(op);
-            let moved = data.kind.operands().into_iter().chain(data.results.iter().copied());
-            let moved = moved.filter(|&v| f.ty(v).tile().is_some() && !self.cheap.value(f, v));
-            let conversions: u32 =
-                moved.map(|v| conversion_cost(f.ty(v), &current, &best)).fold(0, u32::saturating_add);
+            let moves = |v: &Value| f.ty(*v).tile().is_some() && !self.cheap.value(f, *v);
+            let into = data.kind.operands().into_iter().filter(moves).map(|v| conversion_cost(f.ty(v), &current, &best));
+            let out_of = data.results.iter().filter(|&v| moves(v)).map(|&v| conversion_cost(f.ty(v), &best, &current));
+            let conversions = into.chain(out_of).fold(0, u32::saturating_add);
             if then.saturating_add(conversions) < now {
                 self.ops[op] = Some(LayoutRef::new(best));
             }
