@@ -27,7 +27,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Dim, LinearLayout, Space, reshape_is_linear};
+use super::{Dim, LinearLayout, reshape_is_linear};
 use crate::diag::Diagnostic;
 use crate::function::{Block, Function, Op, Value};
 use crate::ops::infer::OpError;
@@ -212,21 +212,47 @@ pub fn working_type(f: &Function, op: Op) -> Option<&Type> {
     }
 }
 
-/// Whether any tile of the function has a layout.
-pub fn has_layouts(f: &Function) -> bool {
-    f.ops_in_order().into_iter().any(|op| f.op(op).results.iter().any(|&v| f.ty(v).layout().is_some()))
+/// Whether the tiles of the function have layouts: none of them, some, or all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaidOut {
+    /// No tile has one, or there are no tiles.
+    None,
+    /// Some have one: a part of laid-out IR, such as a test of one op.
+    Partly,
+    /// All have one, as after layout assignment.
+    All,
 }
 
-/// Checks that every tile has a layout, over its padded shape, covering it, for the same numbers of lanes and warps;
-/// and that every op's layouts keep its rule.
+/// How far the function has layouts.
+pub fn laid_out(f: &Function) -> LaidOut {
+    let (mut with, mut without) = (false, false);
+    f.walk(|_, op| {
+        let nested = f.kind(op).blocks();
+        let args = nested.iter().flat_map(|&block| &f.block(block).args);
+        for &value in f.op(op).results.iter().chain(args) {
+            if let Some(tile) = f.ty(value).tile() {
+                with |= tile.layout.is_some();
+                without |= tile.layout.is_none();
+            }
+        }
+    });
+    match (with, without) {
+        (false, _) => LaidOut::None,
+        (true, true) => LaidOut::Partly,
+        (true, false) => LaidOut::All,
+    }
+}
+
+/// Checks a laid-out function, otherwise valid: all layouts are for the same numbers of lanes and warps, and every op's
+/// layouts keep its rule. The [verifier](crate::verify::verify) calls this where [`laid_out`] says `All`.
 ///
 /// # Errors
 /// One diagnostic for each op that breaks a rule.
 pub fn check(f: &Function) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut threads: Option<(u32, u32)> = None;
+    let mut lanes: Option<u32> = None;
     f.walk(|_, op| {
-        if let Err(error) = check_op(f, op, &mut threads) {
+        if let Err(error) = check_op(f, op, &mut lanes) {
             let mut diagnostic = Diagnostic::error(error.message).at(f.locs.get(f.op(op).loc));
             diagnostic.help.extend(error.help);
             errors.push(diagnostic);
@@ -235,7 +261,7 @@ pub fn check(f: &Function) -> Result<(), Vec<Diagnostic>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-fn check_op(f: &Function, op: Op, threads: &mut Option<(u32, u32)>) -> Result<(), OpError> {
+fn check_op(f: &Function, op: Op, lanes: &mut Option<u32>) -> Result<(), OpError> {
     let data = f.op(op);
     let name = data.kind.mnemonic();
     let arguments = match &data.kind {
@@ -243,7 +269,7 @@ fn check_op(f: &Function, op: Op, threads: &mut Option<(u32, u32)>) -> Result<()
         kind => kind.blocks().iter().flat_map(|&block| f.block(block).args.to_vec()).collect(),
     };
     for &value in data.results.iter().chain(&arguments) {
-        check_value(f, value, name, threads)?;
+        check_value(f, value, name, lanes)?;
     }
     let operands = data.kind.operands();
     if let Some(work) = working_layout(f, op) {
@@ -324,26 +350,18 @@ fn expect(asked: &Option<LayoutRef>, ty: &Type, what: impl Fn() -> String) -> Re
     }
 }
 
-fn check_value(f: &Function, value: Value, name: &str, threads: &mut Option<(u32, u32)>) -> Result<(), OpError> {
-    let Some(tile) = f.ty(value).tile() else { return Ok(()) };
-    let Some(layout) = &tile.layout else {
-        return Err(OpError::new(format!("a tile of {name} has no layout")).help("run assign-layouts first"));
-    };
-    let padded = Space::of_shape(&tile.shape);
-    if *layout.outs() != padded {
-        return Err(OpError::new(format!("layout `{layout}` of {name} is not over {padded}, the padded tile")));
+fn check_value(f: &Function, value: Value, name: &str, lanes: &mut Option<u32>) -> Result<(), OpError> {
+    let Some(layout) = f.ty(value).layout() else { return Ok(()) };
+    if let Some((dim, _)) = layout.ins().dims().find(|(dim, _)| !Dim::HARDWARE.contains(dim)) {
+        return Err(OpError::new(format!("layout `{layout}` of {name} is over {dim}, which no thread has"))
+            .help("the layout of a tile is over reg, lane and warp"));
     }
-    if !layout.is_surjective() {
-        return Err(OpError::new(format!("layout `{layout}` of {name} does not cover the tile")));
-    }
-    if layout.ins().dims().any(|(dim, _)| dim == Dim::Offset || dim.is_axis()) {
-        return Err(OpError::new(format!("layout `{layout}` of {name} is not over registers, lanes and warps")));
-    }
-    let found = (layout.in_size(Dim::Lane), layout.in_size(Dim::Warp));
-    if *threads.get_or_insert(found) != found || found.1 != f.num_warps {
+    let (own_lanes, warps) = (layout.in_size(Dim::Lane), layout.in_size(Dim::Warp));
+    if *lanes.get_or_insert(own_lanes) != own_lanes || warps != f.num_warps {
         return Err(OpError::new(format!(
-            "layout `{layout}` of {name} is for {} lanes and {} warps in a function of {} warps",
-            found.0, found.1, f.num_warps
+            "layout `{layout}` of {name} is for {warps} warps of {own_lanes} lanes in a kernel of {} warps of {} lanes",
+            f.num_warps,
+            lanes.unwrap_or(own_lanes)
         )));
     }
     Ok(())

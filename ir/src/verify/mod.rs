@@ -8,7 +8,8 @@
 //! * a value is used only where it is visible: after its definition, in its block and the blocks nested there;
 //! * the arguments of nested blocks and what they yield have the types that the owner asks for;
 //! * the function combined by `reduce_with` and `scan_with` is straight-line and works on scalars;
-//! * a layout is one of its tile's padded shape, and reaches every element;
+//! * a layout is one of its tile's padded shape, and reaches every element; where all tiles have layouts, those of
+//!   each op keep the [rules](crate::layout::rules);
 //! * tensors that are only read are not written, and the reverse;
 //! * parameters and the grid are consistent.
 //!
@@ -26,6 +27,7 @@ mod tests;
 
 use crate::diag::Diagnostic;
 use crate::function::{Function, Module, Op};
+use crate::layout::rules::{self, LaidOut};
 use crate::loc::Loc;
 
 /// Checks a function.
@@ -36,6 +38,9 @@ pub fn verify(function: &Function) -> Result<(), Vec<Diagnostic>> {
     let mut v = Verifier { f: function, errors: Vec::new() };
     v.header();
     v.body();
+    if v.errors.is_empty() && rules::laid_out(function) == LaidOut::All {
+        v.errors.extend(rules::check(function).err().unwrap_or_default());
+    }
     if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }
 }
 

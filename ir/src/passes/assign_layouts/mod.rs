@@ -19,7 +19,7 @@ mod plan;
 use crate::analysis::axis_info::AxisInfo;
 use crate::diag::Diagnostic;
 use crate::function::Function;
-use crate::layout::rules;
+use crate::layout::rules::{self, LaidOut};
 use crate::pass::{Changed, OptionInfo, Pass, PassContext, PassInfo};
 
 /// The pass. The number of warps is the function's.
@@ -50,7 +50,7 @@ impl Pass for AssignLayouts {
                     .help(format!("the number of {what} is a power of two, at most 64")));
             }
         }
-        if rules::has_layouts(function) {
+        if rules::laid_out(function) != LaidOut::None {
             return Err(Diagnostic::error(format!("{} has layouts already", function.name))
                 .at(function.locs.get(function.loc))
                 .help("run assign-layouts once, on IR without layouts"));

@@ -17,6 +17,9 @@ pub(super) enum Node {
     Carried(usize),
 }
 
+/// The nodes that take a value, with the number of the operand.
+type Users = SecondaryMap<Value, Vec<(Node, usize)>>;
+
 /// Values with layouts.
 type Pairs = Vec<(Value, LayoutRef)>;
 
@@ -37,7 +40,7 @@ impl Plan {
             carried: Vec::new(),
             carried_by: SecondaryMap::new(),
         };
-        let mut users: SecondaryMap<Value, Vec<(Node, usize)>> = SecondaryMap::new();
+        let mut users = Users::new();
         plan.find_carried(f, &mut users);
         for op in f.ops_in_order() {
             for (index, value) in f.kind(op).operands().into_iter().enumerate() {
@@ -50,7 +53,7 @@ impl Plan {
             }
         }
         plan.spread_defaults(f, &users, threads);
-        plan.revise_accesses(f, info, threads);
+        plan.revise_accesses(f, info, threads, &users);
         plan
     }
 
@@ -65,7 +68,7 @@ impl Plan {
         rules::result_layouts(f, &data.kind, &data.results, work)[index as usize].clone()
     }
 
-    fn find_carried(&mut self, f: &Function, users: &mut SecondaryMap<Value, Vec<(Node, usize)>>) {
+    fn find_carried(&mut self, f: &Function, users: &mut Users) {
         for op in f.ops_in_order() {
             for carried in rules::carried_values(f, op) {
                 if f.ty(carried.defines[0]).tile().is_none() {
@@ -84,7 +87,7 @@ impl Plan {
     }
 
     /// Gives a node its layout, and from there every node without one that can share it without moving elements.
-    fn spread(&mut self, f: &Function, users: &SecondaryMap<Value, Vec<(Node, usize)>>, from: Node, layout: LayoutRef) {
+    fn spread(&mut self, f: &Function, users: &Users, from: Node, layout: LayoutRef) {
         self.assign(from, layout);
         let mut pending = vec![from];
         while let Some(node) = pending.pop() {
@@ -161,7 +164,7 @@ impl Plan {
     }
 
     /// Gives layouts to what no anchor reached.
-    fn spread_defaults(&mut self, f: &Function, users: &SecondaryMap<Value, Vec<(Node, usize)>>, threads: Threads) {
+    fn spread_defaults(&mut self, f: &Function, users: &Users, threads: Threads) {
         for op in f.ops_in_order() {
             if self.cheap.op(op) || self.ops[op].is_some() || is_control(f.kind(op)) {
                 continue;
@@ -193,7 +196,7 @@ impl Plan {
     }
 
     /// Lets memory accesses that were reached by a layout serving them badly have their own, where that pays.
-    fn revise_accesses(&mut self, f: &Function, info: &AxisInfo, threads: Threads) {
+    fn revise_accesses(&mut self, f: &Function, info: &AxisInfo, threads: Threads, users: &Users) {
         for op in f.ops_in_order() {
             let Some(access) = GlobalAccess::of(f, info, op) else { continue };
             let Some(current) = self.ops[op].clone() else { continue };
@@ -201,8 +204,10 @@ impl Plan {
             let (now, then) = (access.cost(&current), access.cost(&best));
             let data = f.op(op);
             let moves = |v: &Value| f.ty(*v).tile().is_some() && !self.cheap.value(f, *v);
-            let into = data.kind.operands().into_iter().filter(moves).map(|v| conversion_cost(f.ty(v), &current, &best));
-            let out_of = data.results.iter().filter(|&v| moves(v)).map(|&v| conversion_cost(f.ty(v), &best, &current));
+            let into =
+                data.kind.operands().into_iter().filter(moves).map(|v| conversion_cost(f.ty(v), &current, &best));
+            let used = |v: &&Value| moves(v) && !users[**v].is_empty();
+            let out_of = data.results.iter().filter(used).map(|&v| conversion_cost(f.ty(v), &best, &current));
             let conversions = into.chain(out_of).fold(0, u32::saturating_add);
             if then.saturating_add(conversions) < now {
                 self.ops[op] = Some(LayoutRef::new(best));
