@@ -1,0 +1,116 @@
+//! Devices: where tensors live and kernels run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::element::HostElement;
+use crate::error::Result;
+use crate::registry;
+use crate::tensor::Tensor;
+
+/// A device. Cloning gives another handle to it.
+#[derive(Clone)]
+pub struct Device(Arc<DeviceState>);
+
+pub(crate) struct DeviceState {
+    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) kernels: crate::cache::KernelCache,
+}
+
+impl Device {
+    pub(crate) fn new(backend: Box<dyn Backend>) -> Self {
+        Self(Arc::new(DeviceState { backend, kernels: Default::default() }))
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.0.backend
+    }
+
+    pub(crate) fn kernels(&self) -> &crate::cache::KernelCache {
+        &self.0.kernels
+    }
+
+    /// Opens a device by name: `cpu`, or `interp` for the reference interpreter.
+    ///
+    /// # Errors
+    /// [`crate::Error::UnknownDevice`] with the names there are.
+    pub fn open(name: &str) -> Result<Self> {
+        registry::open(name)
+    }
+
+    /// The fastest device of this machine.
+    ///
+    /// # Errors
+    /// If no device can be opened.
+    pub fn best() -> Result<Self> {
+        registry::best()
+    }
+
+    /// Every device of this machine, fastest first.
+    pub fn all() -> Vec<Self> {
+        registry::all()
+    }
+
+    /// The name that [`Device::open`] takes.
+    pub fn name(&self) -> &str {
+        self.backend().name()
+    }
+
+    /// What the device is, for people.
+    pub fn description(&self) -> String {
+        self.backend().description()
+    }
+
+    /// The target kernels are compiled for, such as `sm_90a` or `cpu`.
+    pub fn target(&self) -> &str {
+        self.backend().target()
+    }
+
+    /// A row-major tensor with these values.
+    ///
+    /// # Errors
+    /// If the values do not fill the extents, or memory is out.
+    pub fn tensor<T: HostElement, const R: usize>(&self, values: &[T], extents: [usize; R]) -> Result<Tensor<T>> {
+        let t = Tensor::new(self, &extents)?;
+        t.copy_from(values)?;
+        Ok(t)
+    }
+
+    /// A row-major tensor whose contents are not specified.
+    ///
+    /// # Errors
+    /// If memory is out.
+    pub fn empty<T: HostElement>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
+        Tensor::new(self, extents.as_ref())
+    }
+
+    /// A row-major tensor of zero bytes.
+    ///
+    /// # Errors
+    /// If memory is out.
+    pub fn zeros<T: HostElement>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
+        let t = Tensor::new(self, extents.as_ref())?;
+        t.fill_zero()?;
+        Ok(t)
+    }
+
+    /// Waits for all work given to the device.
+    ///
+    /// # Errors
+    /// If some of that work failed.
+    pub fn synchronize(&self) -> Result<()> {
+        self.backend().synchronize()
+    }
+
+    /// Whether this is a handle to the same device.
+    pub fn same(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.name())
+    }
+}

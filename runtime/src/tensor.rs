@@ -1,0 +1,198 @@
+//! Tensors in device memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tegula_ir::exec::row_major_strides;
+
+use crate::backend::{Arg, Memory};
+use crate::device::Device;
+use crate::element::{HostElement, bytes_of, from_bytes};
+use crate::error::{Error, Result};
+
+/// A strided tensor in a device's memory, of rank 0 to 5. Cloning gives another handle to the same memory; the memory
+/// lives until the last handle, and the work that uses it, are gone.
+#[derive(Clone)]
+pub struct Tensor<T> {
+    device: Device,
+    memory: Arc<dyn Memory>,
+    /// Element index of element zero in the block.
+    offset: usize,
+    extents: Vec<usize>,
+    strides: Vec<i64>,
+    _elem: PhantomData<T>,
+}
+
+impl<T: HostElement> Tensor<T> {
+    pub(crate) fn new(device: &Device, extents: &[usize]) -> Result<Self> {
+        if extents.len() > tegula_ir::types::MAX_RANK {
+            return Err(Error::Tensor(format!("tensors have at most 5 axes, found {extents:?}")));
+        }
+        let bytes = extents
+            .iter()
+            .try_fold(size_of::<T>(), |n, &e| n.checked_mul(e))
+            .ok_or_else(|| Error::OutOfMemory { device: device.name().into(), asked: usize::MAX })?;
+        let strides = row_major_strides(&extents.iter().map(|&e| e as i64).collect::<Vec<_>>());
+        let memory = device.backend().allocate(bytes)?;
+        Ok(Self { device: device.clone(), memory, offset: 0, extents: extents.to_vec(), strides, _elem: PhantomData })
+    }
+
+    /// The device it lives on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Extents in elements.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Strides in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    /// Whether the elements lie in memory one after another in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1;
+        self.extents.iter().zip(&self.strides).rev().all(|(&e, &s)| {
+            let ok = e == 1 || s == expected;
+            expected *= e as i64;
+            ok
+        })
+    }
+
+    /// Copies the elements to the host in row-major order, after the work given to the device before.
+    ///
+    /// # Errors
+    /// If the device failed, or bytes of a `bool` tensor are neither 0 nor 1.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let size = size_of::<T>();
+        let bad = || Error::Tensor("the tensor holds bytes that are not values of its element type".into());
+        if self.is_contiguous() {
+            let mut bytes = vec![0; self.count() * size];
+            self.memory.read(self.offset * size, &mut bytes)?;
+            return from_bytes(&bytes).ok_or_else(bad);
+        }
+        let mut block = vec![0; self.memory.len()];
+        self.memory.read(0, &mut block)?;
+        let mut bytes = Vec::with_capacity(self.count() * size);
+        self.for_each_element(|at| bytes.extend_from_slice(&block[at * size..][..size]));
+        from_bytes(&bytes).ok_or_else(bad)
+    }
+
+    /// Copies host values, in row-major order, into the tensor.
+    ///
+    /// # Errors
+    /// If their number is not that of the elements, the tensor is not contiguous, or the device failed.
+    pub fn copy_from(&self, values: &[T]) -> Result<()> {
+        if values.len() != self.count() {
+            let message = format!("{} values do not fill a tensor of extents {:?}", values.len(), self.extents);
+            return Err(Error::Tensor(message));
+        }
+        if !self.is_contiguous() {
+            return Err(Error::Tensor("only a contiguous tensor can be copied to; copy to the whole one".into()));
+        }
+        self.memory.write(self.offset * size_of::<T>(), bytes_of(values))
+    }
+
+    /// The same elements with the axes in another order: axis `i` is axis `order[i]` of this tensor. No copy.
+    ///
+    /// # Errors
+    /// If `order` is not an order of the axes.
+    pub fn permute(&self, order: &[usize]) -> Result<Self> {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..self.extents.len()) {
+            return Err(Error::Tensor(format!("{order:?} is not an order of the axes of {:?}", self.extents)));
+        }
+        let mut t = self.clone();
+        t.extents = order.iter().map(|&i| self.extents[i]).collect();
+        t.strides = order.iter().map(|&i| self.strides[i]).collect();
+        Ok(t)
+    }
+
+    /// The transpose of a matrix: the last two axes exchanged. No copy.
+    ///
+    /// # Errors
+    /// If there are fewer than two axes.
+    pub fn t(&self) -> Result<Self> {
+        let rank = self.extents.len();
+        if rank < 2 {
+            return Err(Error::Tensor(format!("a tensor of extents {:?} has no transpose", self.extents)));
+        }
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.swap(rank - 2, rank - 1);
+        self.permute(&order)
+    }
+
+    /// Part of an axis. No copy.
+    ///
+    /// # Errors
+    /// If there is no such axis, or the range does not lie within it.
+    pub fn slice(&self, axis: usize, range: Range<usize>) -> Result<Self> {
+        match self.extents.get(axis) {
+            Some(&e) if range.start <= range.end && range.end <= e => {
+                let mut t = self.clone();
+                t.offset = (t.offset as i64 + range.start as i64 * t.strides[axis]) as usize;
+                t.extents[axis] = range.end - range.start;
+                Ok(t)
+            }
+            _ => Err(Error::Tensor(format!("{range:?} of axis {axis} does not lie in extents {:?}", self.extents))),
+        }
+    }
+
+    /// The same elements under other extents. No copy.
+    ///
+    /// # Errors
+    /// If the number of elements differs, or the tensor is not contiguous.
+    pub fn reshape(&self, extents: &[usize]) -> Result<Self> {
+        if extents.iter().product::<usize>() != self.count() || !self.is_contiguous() {
+            let message = format!("cannot view extents {:?} as {extents:?} without a copy", self.extents);
+            return Err(Error::Tensor(message));
+        }
+        let mut t = self.clone();
+        t.extents = extents.to_vec();
+        t.strides = row_major_strides(&extents.iter().map(|&e| e as i64).collect::<Vec<_>>());
+        Ok(t)
+    }
+
+    /// As an argument of a launch.
+    pub(crate) fn arg(&self) -> Arg {
+        Arg::View {
+            memory: self.memory.clone(),
+            offset: self.offset * size_of::<T>(),
+            elem: T::TYPE,
+            extents: self.extents.iter().map(|&e| e as i64).collect(),
+            strides: self.strides.clone(),
+        }
+    }
+
+    fn for_each_element(&self, mut f: impl FnMut(usize)) {
+        let mut index = vec![0; self.extents.len()];
+        for _ in 0..self.count() {
+            let at: i64 = index.iter().zip(&self.strides).map(|(&i, &s)| i as i64 * s).sum();
+            f((self.offset as i64 + at) as usize);
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                if index[axis] < self.extents[axis] {
+                    break;
+                }
+                index[axis] = 0;
+            }
+        }
+    }
+}
+
+impl<T: HostElement> fmt::Debug for Tensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor<{}>{:?} on {}", T::TYPE, self.extents, self.device.name())
+    }
+}
