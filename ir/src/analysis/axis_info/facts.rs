@@ -8,7 +8,9 @@ pub(super) const LARGEST: u64 = 1 << 62;
 
 /// What is known along one axis. Positions on the axis fall into runs that start at multiples of a length.
 ///
-/// Values count up modulo 2 to the width of their type. All numbers are powers of two.
+/// Values count up modulo 2 to the width of their type. Where 32-bit values were widened, a run that is not aligned to
+/// its own length may still break where they wrapped around; stretches that are aligned (`contiguity` or `divisibility`
+/// long, whichever is less) never do, and only those make vector accesses. All numbers are powers of two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AxisFacts {
     /// In runs of this length the values count up by one (pointers: by one element).

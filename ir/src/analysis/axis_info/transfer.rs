@@ -94,10 +94,7 @@ pub(super) fn result_facts(info: &AxisInfo, f: &Function, kind: &OpKind) -> Opti
         }
         OpKind::Cast { x, to, .. } => {
             let from = f.ty(*x).elem_scalar()?;
-            (from.is_int() && to.is_int()).then(|| of(*x)).map(|mut facts| {
-                facts.constant = facts.constant.filter(|&value| representable(value, *to));
-                facts
-            })
+            (from.is_int() && to.is_int()).then(|| cast(of(*x), from, *to))
         }
         OpKind::Bitcast { x, to } => {
             let facts = of(*x);
@@ -116,6 +113,20 @@ pub(super) fn result_facts(info: &AxisInfo, f: &Function, kind: &OpKind) -> Opti
         OpKind::ViewBase { view } => Some(info.view(f, *view).base),
         _ => None,
     }
+}
+
+fn cast(mut facts: Facts, from: ScalarType, to: ScalarType) -> Facts {
+    if to.bits() > from.bits() && from.bits() < 32 {
+        // Runs count modulo the narrow type: only aligned stretches shorter than half its range surely do not wrap.
+        for axis in &mut facts.axes {
+            let aligned = axis.divisibility.min(1 << (from.bits() - 1));
+            let contiguity = u64::from(axis.contiguity).min(aligned) as u32;
+            axis.divisibility = axis.divisibility_at(contiguity);
+            axis.contiguity = contiguity;
+        }
+    }
+    facts.constant = facts.constant.filter(|&value| representable(value, to));
+    facts
 }
 
 /// Adds what is known of all elements of the operand, which the result shares.
