@@ -12,9 +12,10 @@
 //! | [`analysis`] | what is known of values: contiguity, divisibility |
 //! | [`text`] | the text format: printing and parsing |
 //! | [`verify`] | what makes a function valid |
-//! | [`pass`], [`passes`] | the pass manager; the passes |
+//! | [`pass`], [`passes`], [`opt`] | the pass manager; the passes; running them on a text |
 //! | [`numeric`] | number formats and scalar arithmetic by type |
 //! | [`interp`] | the reference interpreter |
+//! | `testing` (feature of the same name) | tests as files, generated programs |
 //! | [`exec`] | the interface of everything that runs kernels on host data |
 
 pub mod analysis;
@@ -28,8 +29,11 @@ pub mod literal;
 pub mod loc;
 pub mod numeric;
 pub mod ops;
+pub mod opt;
 pub mod pass;
 pub mod passes;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 pub mod types;
 pub mod verify;

@@ -8,14 +8,14 @@ use crate::loc::SourceLoc;
 
 /// A place in the text: line and column from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pos {
+pub(crate) struct Pos {
     pub(super) line: u32,
     pub(super) column: u32,
 }
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// A word: letters, digits and `_`; also `-inf`.
     Word(String),
     /// `%name`, `%name.1` or `%0`.
@@ -38,11 +38,11 @@ pub(super) enum Token {
 
 /// The name of a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct ValueName {
+pub(crate) struct ValueName {
     /// The name; `None` for a number.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     /// What tells apart values of one name (0 for the first), or the number of a value without a name.
-    pub(super) number: u64,
+    pub(crate) number: u64,
 }
 
 impl std::fmt::Display for ValueName {
@@ -74,7 +74,7 @@ impl Token {
 }
 
 /// Splits a text into tokens, one at a time.
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     rest: &'a str,
     pos: Pos,
     file: Arc<str>,

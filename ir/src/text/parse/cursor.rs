@@ -7,57 +7,57 @@ use super::PResult;
 use crate::loc::SourceLoc;
 
 /// A place between two tokens, with the token after it.
-pub(super) struct Cursor<'t> {
+pub(crate) struct Cursor<'t> {
     pub(super) lexer: Lexer<'t>,
     token: Token,
     pos: Pos,
 }
 
 impl<'t> Cursor<'t> {
-    pub(super) fn new(text: &'t str, file: &str) -> PResult<Self> {
+    pub(crate) fn new(text: &'t str, file: &str) -> PResult<Self> {
         let mut lexer = Lexer::new(text, file);
         let (token, pos) = lexer.next()?;
         Ok(Self { lexer, token, pos })
     }
 
     /// The token that stands next.
-    pub(super) fn token(&self) -> &Token {
+    pub(crate) fn token(&self) -> &Token {
         &self.token
     }
 
     /// Where it starts.
-    pub(super) fn pos(&self) -> Pos {
+    pub(crate) fn pos(&self) -> Pos {
         self.pos
     }
 
-    pub(super) fn source_loc(&self, pos: Pos) -> SourceLoc {
+    pub(crate) fn source_loc(&self, pos: Pos) -> SourceLoc {
         self.lexer.source_loc(pos)
     }
 
     /// Takes the token.
-    pub(super) fn bump(&mut self) -> PResult<Token> {
+    pub(crate) fn bump(&mut self) -> PResult<Token> {
         let (token, pos) = self.lexer.next()?;
         self.pos = pos;
         Ok(std::mem::replace(&mut self.token, token))
     }
 
-    pub(super) fn error(&self, kind: ParseErrorKind, pos: Pos) -> Box<ParseError> {
+    pub(crate) fn error(&self, kind: ParseErrorKind, pos: Pos) -> Box<ParseError> {
         ParseError::new(kind, self.source_loc(pos))
     }
 
     /// The error that something else belongs here.
-    pub(super) fn expected(&self, what: &str) -> Box<ParseError> {
+    pub(crate) fn expected(&self, what: &str) -> Box<ParseError> {
         let kind = ParseErrorKind::Expected { expected: what.to_owned(), found: self.token.describe() };
         self.error(kind, self.pos)
     }
 
     /// Whether the punctuation stands here.
-    pub(super) fn at(&self, punct: char) -> bool {
+    pub(crate) fn at(&self, punct: char) -> bool {
         self.token == Token::Punct(punct)
     }
 
     /// Takes the punctuation if it stands here.
-    pub(super) fn eat(&mut self, punct: char) -> PResult<bool> {
+    pub(crate) fn eat(&mut self, punct: char) -> PResult<bool> {
         let found = self.at(punct);
         if found {
             self.bump()?;
@@ -65,17 +65,17 @@ impl<'t> Cursor<'t> {
         Ok(found)
     }
 
-    pub(super) fn expect(&mut self, punct: char) -> PResult<()> {
+    pub(crate) fn expect(&mut self, punct: char) -> PResult<()> {
         if self.eat(punct)? { Ok(()) } else { Err(self.expected(&format!("`{punct}`"))) }
     }
 
     /// Whether the word stands here.
-    pub(super) fn at_word(&self, word: &str) -> bool {
+    pub(crate) fn at_word(&self, word: &str) -> bool {
         matches!(&self.token, Token::Word(w) if w == word)
     }
 
     /// Takes the word if it stands here.
-    pub(super) fn eat_word(&mut self, word: &str) -> PResult<bool> {
+    pub(crate) fn eat_word(&mut self, word: &str) -> PResult<bool> {
         let found = self.at_word(word);
         if found {
             self.bump()?;
@@ -83,12 +83,12 @@ impl<'t> Cursor<'t> {
         Ok(found)
     }
 
-    pub(super) fn expect_word(&mut self, word: &str) -> PResult<()> {
+    pub(crate) fn expect_word(&mut self, word: &str) -> PResult<()> {
         if self.eat_word(word)? { Ok(()) } else { Err(self.expected(&format!("`{word}`"))) }
     }
 
     /// Any word.
-    pub(super) fn word(&mut self, what: &str) -> PResult<String> {
+    pub(crate) fn word(&mut self, what: &str) -> PResult<String> {
         let Token::Word(word) = &self.token else { return Err(self.expected(what)) };
         let word = word.clone();
         self.bump()?;
@@ -96,7 +96,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A word or a string.
-    pub(super) fn name(&mut self, what: &str) -> PResult<String> {
+    pub(crate) fn name(&mut self, what: &str) -> PResult<String> {
         match &self.token {
             Token::Word(name) | Token::Str(name) => {
                 let name = name.clone();
@@ -107,7 +107,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    pub(super) fn string(&mut self, what: &str) -> PResult<String> {
+    pub(crate) fn string(&mut self, what: &str) -> PResult<String> {
         match &self.token {
             Token::Str(text) => {
                 let text = text.clone();
@@ -119,7 +119,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A word that names one of a few things.
-    pub(super) fn one_of<T: Copy>(
+    pub(crate) fn one_of<T: Copy>(
         &mut self,
         what: &'static str,
         all: &[T],
@@ -137,7 +137,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The error that a word is not one of those that can stand here.
-    pub(super) fn unknown(&self, what: &'static str, name: String, names: &[&str], pos: Pos) -> Box<ParseError> {
+    pub(crate) fn unknown(&self, what: &'static str, name: String, names: &[&str], pos: Pos) -> Box<ParseError> {
         let help = match nearest(&name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => return self.error(ParseErrorKind::UnknownName { what, name }, pos),
@@ -147,7 +147,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// An integer of type `T`.
-    pub(super) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> PResult<T> {
+    pub(crate) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> PResult<T> {
         let pos = self.pos;
         let Token::Number(text) = &self.token else { return Err(self.expected(what)) };
         let text = text.clone();
@@ -163,7 +163,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Integers in brackets, perhaps none.
-    pub(super) fn integers<T: TryFrom<i128>, C: FromIterator<T>>(&mut self, what: &str) -> PResult<C> {
+    pub(crate) fn integers<T: TryFrom<i128>, C: FromIterator<T>>(&mut self, what: &str) -> PResult<C> {
         self.expect('[')?;
         let mut all = Vec::new();
         if !self.at(']') {
@@ -180,7 +180,7 @@ impl<'t> Cursor<'t> {
 
     /// The names in `{name = value, flag}`, if a brace stands here; `f` reads what follows each name and says
     /// whether it knows it. `known` are the names for the error message.
-    pub(super) fn attributes(
+    pub(crate) fn attributes(
         &mut self,
         known: &[&'static str],
         mut f: impl FnMut(&mut Self, &str) -> PResult<()>,
@@ -192,7 +192,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// `name = value, flag` up to the closing punctuation.
-    pub(super) fn attribute_list(
+    pub(crate) fn attribute_list(
         &mut self,
         close: char,
         known: &[&'static str],
@@ -219,7 +219,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// `"file.rs":3:7`.
-    pub(super) fn place(&mut self) -> PResult<SourceLoc> {
+    pub(crate) fn place(&mut self) -> PResult<SourceLoc> {
         let file = self.string("the name of a file")?;
         self.expect(':')?;
         let line = self.integer("a line")?;

@@ -9,10 +9,10 @@
 //! | `control` | ops with nested blocks |
 
 mod control;
-mod cursor;
+pub(crate) mod cursor;
 mod header;
 mod ops;
-mod types;
+pub(crate) mod types;
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ use crate::types::{LayoutRef, Type};
 /// How deep blocks may be nested in a text.
 pub const MAX_NESTING: usize = 64;
 
-type PResult<T> = Result<T, Box<ParseError>>;
+pub(crate) type PResult<T> = Result<T, Box<ParseError>>;
 
 /// Parses a module. `file` names the text in errors, and in the locations of ops that give none.
 ///

@@ -12,7 +12,7 @@ use crate::types::{Elem, LayoutRef, ScalarType, TileType, Type};
 
 /// A literal as it stands, before its type is known.
 #[derive(Clone, Debug)]
-pub(super) enum RawLiteral {
+pub(crate) enum RawLiteral {
     Bool(bool),
     Float(f64),
     Number(String),
@@ -123,7 +123,7 @@ impl Cursor<'_> {
         })
     }
 
-    pub(super) fn raw_literal(&mut self) -> PResult<RawLiteral> {
+    pub(crate) fn raw_literal(&mut self) -> PResult<RawLiteral> {
         let literal = match self.token() {
             Token::Number(text) => RawLiteral::Number(text.clone()),
             Token::Word(w) => match w.as_str() {
@@ -143,7 +143,7 @@ impl Cursor<'_> {
 
 impl RawLiteral {
     /// The literal of this type.
-    pub(super) fn of_type(self, ty: ScalarType) -> Result<Literal, String> {
+    pub(crate) fn of_type(self, ty: ScalarType) -> Result<Literal, String> {
         match self {
             RawLiteral::Bool(b) if ty == ScalarType::Bool => Ok(Literal::Bool(b)),
             RawLiteral::Bool(b) => Err(format!("{b} is not a number, as {ty} needs")),

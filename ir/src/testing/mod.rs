@@ -1,0 +1,9 @@
+//! Support for tests, of this crate and of those that execute or compile Tile IR.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`filetest`] | tests as `.tile` files: text, passes, runs, compilation |
+//! | [`value`] | arguments of kernels as text |
+
+pub mod filetest;
+pub mod value;
