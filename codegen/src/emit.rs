@@ -10,7 +10,7 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope, LLVMGetSyncScopeID,
-    LLVMSetAlignment,
+    LLVMSetAlignment, LLVMSetAtomicSyncScopeID, LLVMSetOrdering,
 };
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp};
 use inkwell::module::Module;
@@ -280,6 +280,19 @@ impl<'c, 'm> Emitter<'c, 'm> {
         }
     }
 
+    /// `a | b` of values that have no bit in common: to LLVM as good as a sum.
+    pub fn or_disjoint(&self, a: Val<'c>, b: Val<'c>) -> Val<'c> {
+        let value = self.or(a, b);
+        if let Some(instruction) = value.as_instruction_value()
+            && instruction.get_opcode() == InstructionOpcode::Or
+            && value != a
+            && value != b
+        {
+            instruction.set_disjoint_flag(true).expect("an or");
+        }
+        value
+    }
+
     /// `a ^ b`.
     pub fn xor(&self, a: Val<'c>, b: Val<'c>) -> Val<'c> {
         match (self.as_const(a), self.as_const(b)) {
@@ -510,6 +523,17 @@ impl<'c, 'm> Emitter<'c, 'm> {
             let empty = self.context.metadata_node(&[]);
             instruction.set_metadata(empty, self.context.get_kind_id("invariant.load")).expect("a node");
         }
+    }
+
+    /// Reads a scalar atomically, without ordering other accesses.
+    pub fn atomic_load(&self, ty: Ty<'c>, pointer: Val<'c>, scope: &str) -> Val<'c> {
+        let value = self.load(ty, pointer, self.bits(ty) / 8, MemoryFlags::default());
+        // SAFETY: the value is the load just built.
+        unsafe {
+            LLVMSetOrdering(value.as_value_ref(), LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
+            LLVMSetAtomicSyncScopeID(value.as_value_ref(), self.sync_scope(scope));
+        }
+        value
     }
 
     /// Atomic read-modify-write; gives the old value.

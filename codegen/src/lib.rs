@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`gpu`] | lowering of laid-out tiles to per-thread LLVM IR, shared by the GPU families |
 //! | [`session`] | LLVM contexts, diagnostics, target machines, optimisation, emission, line tables |
 //! | [`elementwise`] | arithmetic and conversions of Tile IR, exact on every target |
 //! | [`emit`] | an untyped layer over inkwell's builder |
@@ -9,6 +10,7 @@
 
 pub mod elementwise;
 pub mod emit;
+pub mod gpu;
 pub mod session;
 pub mod target;
 

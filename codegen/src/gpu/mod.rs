@@ -1,0 +1,56 @@
+//! Lowering of Tile IR with layouts to per-thread LLVM IR, shared by all GPU families.
+//!
+//! A tile becomes, in each thread, the registers that its linear layout gives that thread. Scalars are computed by every
+//! thread alike. What differs between families is asked of a [`GpuTarget`]; what differs between architectures of a
+//! family is read from its capability table.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `kernel` | the kernel's signature, metadata, and the way from a function to a module |
+//! | `lowering` | the walk over ops; values and their registers |
+//! | `spread` | coordinates of a thread's registers |
+//! | `elementwise` | arithmetic, register by register |
+//! | `shape` | creation and shape operations |
+//! | `convert_layout` | moving tiles between layouts: registers, lane shuffles, shared memory |
+//! | `exchange` | moving elements through shared memory by computed indices |
+//! | `shared_memory` | the scratch area and its barriers |
+//! | `address`, `memory` | views, pointers, masks; loads and stores |
+//! | `facts` | what integers are known to be multiples of, and their bounds |
+//! | `hazards` | barriers between accesses of different threads to the same global memory |
+//! | `atomics` | atomic operations, by instruction or by compare-exchange loop |
+//! | `combine` | the functions that reductions and scans apply |
+//! | `reduce`, `scan` | reductions and scans, in threads, warps and across warps |
+//! | `dot` | matrix products by multiply-add |
+//! | `control` | loops and conditionals |
+//! | `debug` | prints and asserts |
+//!
+//! # Invariants
+//! - Barriers and lane exchanges stand only where all threads of the program come: never inside a branch on a value that
+//!   differs between threads.
+//! - Where a layout lets several threads hold the same element, they hold the same value of it; an effect on memory is
+//!   left to the one whose free bits are all 0.
+//! - Registers of padding (coordinates beyond the tile's extents) hold anything; nothing observable depends on them.
+
+mod address;
+mod atomics;
+mod combine;
+mod control;
+mod convert_layout;
+mod debug;
+mod dot;
+mod elementwise;
+mod exchange;
+mod facts;
+mod hazards;
+mod kernel;
+mod lowering;
+mod memory;
+mod reduce;
+mod scan;
+mod shape;
+mod shared_memory;
+mod spread;
+mod target;
+
+pub use kernel::{Component, KernelInfo, KernelParam, LowerOptions, lower_kernel};
+pub use target::GpuTarget;

@@ -1,0 +1,87 @@
+//! What the lowering asks of a GPU family: coordinates, barriers, lane exchange, kernel attributes, debugging.
+
+use inkwell::values::FunctionValue;
+use tegula_ir::ops::{Ordering, Scope};
+use tegula_ir::types::ScalarType;
+
+use crate::elementwise::NativeOps;
+use crate::emit::{Emitter, Val};
+use crate::session::LineTableKind;
+use crate::target::Architecture;
+
+/// One GPU architecture as the lowering uses it: its capability table and the intrinsics of its family.
+pub trait GpuTarget: NativeOps {
+    /// The capability table.
+    fn architecture(&self) -> &'static Architecture;
+
+    /// Which form of line information the family's tools take.
+    fn line_table(&self) -> LineTableKind;
+
+    /// Makes `function` a kernel of `threads` threads: calling convention and attributes.
+    fn declare_kernel<'c>(&self, e: &Emitter<'c, '_>, function: FunctionValue<'c>, threads: u32);
+
+    /// This thread's number in its program, as `i32`.
+    fn thread_id<'c>(&self, e: &Emitter<'c, '_>) -> Val<'c>;
+
+    /// This program's coordinate on a grid axis, as `i32`.
+    fn program_id<'c>(&self, e: &Emitter<'c, '_>, axis: u8) -> Val<'c>;
+
+    /// Number of programs on a grid axis, as `i32`.
+    fn num_programs<'c>(&self, e: &Emitter<'c, '_>, axis: u8) -> Val<'c>;
+
+    /// Waits for all threads of the program and orders their accesses to shared and global memory.
+    fn barrier(&self, e: &Emitter<'_, '_>);
+
+    /// Orders accesses to shared memory inside one warp, whose lanes all come here.
+    fn warp_barrier(&self, e: &Emitter<'_, '_>);
+
+    /// The `i32` that the lane whose number differs by `mask` has.
+    fn shuffle_xor<'c>(&self, e: &Emitter<'c, '_>, value: Val<'c>, mask: u32) -> Val<'c>;
+
+    /// The `i32` that lane `lane` (an `i32` below the warp's size) has.
+    fn shuffle_index<'c>(&self, e: &Emitter<'c, '_>, value: Val<'c>, lane: Val<'c>) -> Val<'c>;
+
+    /// LLVM's name of a synchronisation scope for global memory.
+    fn sync_scope(&self, scope: Scope) -> &'static str;
+
+    /// Marks an atomic instruction with what the family needs to know to select its native form.
+    fn annotate_atomic<'c>(&self, e: &Emitter<'c, '_>, atomic: Val<'c>) {
+        let _ = (e, atomic);
+    }
+
+    /// LLVM's ordering for an atomic of this ordering. The default takes it as it is.
+    fn atomic_ordering(&self, ordering: Ordering) -> inkwell::llvm_sys::LLVMAtomicOrdering {
+        use inkwell::llvm_sys::LLVMAtomicOrdering as O;
+        match ordering {
+            Ordering::Relaxed => O::LLVMAtomicOrderingMonotonic,
+            Ordering::Acquire => O::LLVMAtomicOrderingAcquire,
+            Ordering::Release => O::LLVMAtomicOrderingRelease,
+            Ordering::AcqRel => O::LLVMAtomicOrderingAcquireRelease,
+        }
+    }
+
+    /// Stops the kernel with an error. `message` and `location` are reported where the family can.
+    fn fail(&self, e: &Emitter<'_, '_>, message: &str, location: &str);
+
+    /// Prints one piece of text: `format` in C's manner with `%s`-free conversions, and its arguments (`i32`, `i64` or
+    /// `f64`). Called by one thread.
+    fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]);
+
+    /// The names of types whose atomics on shared or global memory must be compare-exchange loops are in the table;
+    /// this says whether LLVM's own instruction may be used for floats of this type.
+    fn has_float_atomic(&self, op: tegula_ir::ops::AtomicOp, ty: ScalarType) -> bool {
+        use crate::target::{AtomicOp, Element};
+        let element = match ty {
+            ScalarType::F16 => Element::F16,
+            ScalarType::BF16 => Element::BF16,
+            ScalarType::F32 => Element::F32,
+            ScalarType::F64 => Element::F64,
+            _ => return false,
+        };
+        match op {
+            tegula_ir::ops::AtomicOp::Add => self.architecture().has_atomic(AtomicOp::Add, element),
+            // The language passes NaN over and orders zeros; the instructions that exist do not promise it.
+            _ => false,
+        }
+    }
+}
