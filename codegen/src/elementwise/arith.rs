@@ -1,6 +1,6 @@
 //! Unary, binary and ternary arithmetic, comparison and selection.
 
-use inkwell::FloatPredicate::{OEQ, OGE, OGT, OLE, OLT, UNE, UNO};
+use inkwell::FloatPredicate::{OEQ, OGE, OGT, OLE, OLT, ONE, UNE, UNO};
 use inkwell::IntPredicate::{self, EQ, NE, SGT, SLT, UGE, UGT, ULT};
 use inkwell::values::InstructionOpcode as Opcode;
 use tegula_ir::ops::{BinaryOp, CmpOp, UnaryOp};
@@ -132,10 +132,7 @@ pub fn binary<'c>(
         BinaryOp::Sub => e.sub(a, b),
         BinaryOp::Mul => e.mul(a, b),
         BinaryOp::Rem | BinaryOp::FloorRem if float => return None,
-        BinaryOp::FloorDiv if float => in_f32_2(e, native, ty, a, b, |a, b| {
-            let quotient = e.fdiv(a, b);
-            e.intrinsic("llvm.floor", &[a.get_type()], &[quotient])
-        }),
+        BinaryOp::FloorDiv if float => in_f32_2(e, native, ty, a, b, |a, b| float_floor_div(e, a, b)),
         BinaryOp::Div | BinaryOp::Rem | BinaryOp::FloorDiv | BinaryOp::FloorRem => int_division(e, op, signed, a, b),
         BinaryOp::MulHi => {
             let bits = ty.bits();
@@ -155,6 +152,17 @@ pub fn binary<'c>(
         BinaryOp::CopySign => call("llvm.copysign"),
         BinaryOp::Pow | BinaryOp::Atan2 => return None,
     })
+}
+
+/// The largest integer not above the quotient. Where the quotient was rounded up to an integer, the exact remainder
+/// gives it away by its sign.
+fn float_floor_div<'c>(e: &Emitter<'c, '_>, a: Val<'c>, b: Val<'c>) -> Val<'c> {
+    let floor = e.intrinsic("llvm.floor", &[a.get_type()], &[e.fdiv(a, b)]);
+    let remainder = e.fma(e.fneg(floor), b, a);
+    let zero = e.float_like(a, 0.0);
+    let opposite = e.xor(e.fcmp(OLT, remainder, zero), e.fcmp(OLT, b, zero));
+    let too_large = e.and(opposite, e.fcmp(ONE, remainder, zero));
+    e.select(too_large, e.fsub(floor, e.float_like(a, 1.0)), floor)
 }
 
 fn in_f32_2<'c>(
@@ -311,8 +319,10 @@ pub fn float_floor_rem<'c>(
         let r = float_rem(e, native, wide, a, b);
         let zero = e.float_like(r, 0.0);
         let differs = e.xor(e.fcmp(OLT, r, zero), e.fcmp(OLT, b, zero));
-        let adjust = e.and(differs, e.fcmp(UNE, r, zero));
-        e.select(adjust, e.fadd(r, b), r)
+        let is_zero = e.fcmp(OEQ, r, zero);
+        let adjusted = e.select(differs, e.fadd(r, b), r);
+        // A zero has the divisor's sign.
+        e.select(is_zero, e.intrinsic("llvm.copysign", &[r.get_type()], &[zero, b]), adjusted)
     })
 }
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use inkwell::IntPredicate::{SGT, SLT, UGE, ULT};
 use tegula_ir::function::{Value, ViewSpec};
-use tegula_ir::layout::{Dim, LinearLayout};
+use tegula_ir::layout::{Dim, LinearLayout, VectorAccess};
 use tegula_ir::ops::{Address, AxisSet};
 use tegula_ir::types::ScalarType;
 
-use super::facts;
+use super::bounds;
 use super::lowering::{Lowered, Lowering, Result, ViewValue};
 use super::spread::Spread;
 use crate::emit::Val;
@@ -39,23 +39,12 @@ impl<'c> Lowering<'_, 'c, '_> {
     /// Makes a view of its parts.
     pub(super) fn make_view(&mut self, base: Value, extents: &[Value], strides: &[Value], result: Value) {
         let elem = self.elem(base).pointee().expect("the verifier has checked that this is a pointer");
-        let natural = elem.memory_bytes().unwrap_or(1);
-        let align = (1u32 << facts::trailing_zeros(self.f, base).min(16)).max(natural);
-        let divisor = |&v: &Value| 1u32 << facts::trailing_zeros(self.f, v).min(16);
-        let spec = ViewSpec {
-            align,
-            unit_inner: strides.last().is_some_and(|&s| facts::constant(self.f, s) == Some(1)),
-            extent_divisor: extents.iter().map(divisor).collect(),
-            stride_divisor: strides.iter().map(divisor).collect(),
-            fits_32: false,
-            no_alias: false,
-        };
         let view = ViewValue {
             base: self.scalar(base),
             extents: extents.iter().map(|&v| self.scalar(v)).collect(),
             strides: strides.iter().map(|&v| self.scalar(v)).collect(),
             elem,
-            spec,
+            spec: ViewSpec::default(),
             root: None,
             read_only: false,
         };
@@ -70,44 +59,63 @@ impl<'c> Lowering<'_, 'c, '_> {
         mask: Option<Value>,
     ) -> Result<AccessPlan<'c>> {
         match address {
-            Address::Tile { view, offsets, shape, in_bounds } => match layout {
-                Some(layout) => self.plan_tile(*view, offsets, shape, *in_bounds, layout, mask),
+            Address::Tile { view, .. } => match layout {
+                Some(layout) => self.plan_tile(address, layout, mask),
                 None => {
                     let view = self.view(*view);
-                    self.plan_single(view.base, view.elem, None, mask)
+                    self.plan_single(view.base, view.elem, mask)
                 }
             },
-            Address::Gather { view, indices, in_bounds } => self.plan_gather(*view, indices, *in_bounds, layout, mask),
+            Address::Gather { .. } => self.plan_gather(address, layout, mask),
             Address::Ptr { ptr } => {
                 let elem = self.elem(*ptr).pointee().expect("the verifier has checked that this is a pointer");
                 let Some(layout) = layout else {
                     let pointer = self.scalar(*ptr);
-                    return self.plan_single(pointer, elem, None, mask);
+                    return self.plan_single(pointer, elem, mask);
                 };
                 let shape = self.f.ty(*ptr).shape().unwrap_or(&[]).to_vec();
                 let pointers = self.registers_in(*ptr, Some(layout))?;
                 let spread = self.spread(layout);
                 let masks = self.mask_registers(mask, layout)?;
                 let mut plan = AccessPlan::new(elem);
-                for r in 0..spread.registers() {
+                for group in self.vectors(address, mask, layout, &shape, elem).groups() {
+                    let r = group[0];
                     let valid = self.in_tile(&spread, r, &shape);
                     let condition = self.both(valid, masks.as_ref().map(|m| m[r as usize]));
-                    plan.push(vec![r], pointers[r as usize], condition);
+                    plan.push(group, pointers[r as usize], condition);
                 }
                 Ok(plan)
             }
         }
     }
 
+    /// The widest vector accesses whose elements are neighbours in memory, aligned, and under one condition.
+    fn vectors(
+        &self,
+        address: &Address,
+        mask: Option<Value>,
+        layout: &LinearLayout,
+        shape: &[u32],
+        elem: ScalarType,
+    ) -> VectorAccess {
+        let facts = self.axes.access(self.f, address, mask);
+        let bytes = elem.memory_bytes().expect("the verifier has checked that this type is in memory");
+        let widest = (self.target.architecture().max_access_bytes / bytes).max(1);
+        // Padding must not begin inside a vector.
+        let limit = |axis: usize| facts.widths[axis].min(1 << shape[axis].trailing_zeros()).min(widest);
+        (0..shape.len())
+            .map(|axis| layout.vector_access(Dim::Axis(axis as u8), limit(axis)))
+            .max_by_key(VectorAccess::width)
+            .expect("a tile has an axis")
+    }
+
     fn plan_single(
         &mut self,
         address: Val<'c>,
         elem: ScalarType,
-        condition: Option<Val<'c>>,
         mask: Option<Value>,
     ) -> Result<AccessPlan<'c>> {
-        let mask = mask.map(|m| self.scalar(m));
-        let condition = self.both(condition, mask);
+        let condition = mask.map(|m| self.scalar(m));
         let mut plan = AccessPlan::new(elem);
         plan.push(vec![0], address, condition);
         Ok(plan)
@@ -130,39 +138,22 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     fn plan_tile(
         &mut self,
-        view: Value,
-        offsets: &[Value],
-        shape: &[u32],
-        in_bounds: AxisSet,
+        address: &Address,
         layout: &LinearLayout,
         mask: Option<Value>,
     ) -> Result<AccessPlan<'c>> {
-        let view = self.view(view);
+        let Address::Tile { view, offsets, shape, in_bounds } = address else {
+            unreachable!("the caller matched a box of a view")
+        };
+        let (view, in_bounds) = (self.view(*view), *in_bounds);
         let spread = self.spread(layout);
         let box_offsets: Vec<Val<'c>> = offsets.iter().map(|&o| self.scalar(o)).collect();
-        let tile_mask = mask.is_some_and(|m| self.f.ty(m).tile().is_some());
         let masks = self.mask_registers(mask, layout)?;
 
         let bounds: Vec<Bound<'c>> = (0..shape.len())
             .map(|axis| self.bound(&view, offsets[axis], box_offsets[axis], shape[axis], axis, in_bounds))
             .collect();
-        let contiguous = (0..shape.len()).rev().find(|&axis| self.e.as_const(view.strides[axis]) == Some(1));
-        let aligned = contiguous.map_or(1, |axis| self.aligned_elements(&view, offsets, shape, axis));
-        // Inside one access all elements must be in the tile and in the view, or none.
-        let steady = contiguous.map_or(1, |axis| {
-            let divisor = 1u32 << shape[axis].trailing_zeros();
-            let extent = view.spec.extent_divisor.get(axis).copied().unwrap_or(1).max(1);
-            if bounds[axis].checked { divisor.min(1 << extent.trailing_zeros()) } else { divisor }
-        });
-        let width = |limit: u32| {
-            let Some(axis) = contiguous else { return layout.vector_access(Dim::Axis(0), 1) };
-            layout.vector_access(Dim::Axis(axis as u8), limit)
-        };
-        let bytes = view.elem.memory_bytes().expect("the verifier has checked that this type is in memory");
-        let widest = aligned.min((self.target.architecture().max_access_bytes / bytes).max(1));
-        let vectors = width(if tile_mask { 1 } else { widest.min(steady) });
-        let wider = width(if tile_mask { 1 } else { widest.min(1 << shape[contiguous.unwrap_or(0)].trailing_zeros()) });
-
+        let vectors = self.vectors(address, mask, layout, shape, view.elem);
         let addresses = TileAddresses::new(self, &view, offsets, &box_offsets, &spread);
         let mut plan = AccessPlan::new(view.elem);
         let mut cache = Conditions::default();
@@ -176,8 +167,15 @@ impl<'c> Lowering<'_, 'c, '_> {
         // If the whole box lies in the view, no condition is needed: a second, wider way for that case.
         let checked = bounds.iter().any(|b| b.checked);
         let padded = shape.iter().any(|extent| !extent.is_power_of_two());
-        let many = plan.conditions.len() > 2 || wider.width() > vectors.width();
-        if checked && !padded && mask.is_none() && many {
+        if checked && !padded && mask.is_none() {
+            let mut unchecked = address.clone();
+            if let Address::Tile { in_bounds, .. } = &mut unchecked {
+                *in_bounds = AxisSet::all(shape.len());
+            }
+            let wider = self.vectors(&unchecked, None, layout, shape, view.elem);
+            if plan.conditions.len() <= 2 && wider.width() <= vectors.width() {
+                return Ok(plan);
+            }
             let e = &self.e;
             let whole =
                 bounds.iter().zip(shape).filter(|(b, _)| b.checked).fold(e.bool(true), |whole, (b, &extent)| {
@@ -218,41 +216,22 @@ impl<'c> Lowering<'_, 'c, '_> {
             let value = e.select(e.icmp(SGT, value, e.i64(extent.into())), e.i64(extent.into()), value);
             e.zext_or_trunc(value, 32)
         };
-        let negative = facts::bound_bits(self.f, offset).is_none();
+        let negative = bounds::bound_bits(self.f, offset).is_none();
         let low = negative.then(|| clamp(e.sub(e.i64(0), offset_value)));
         // A negative offset beyond -2^63 + extent would overflow here and give a negative number: nothing is inside.
         Bound { low, high: clamp(e.sub(view.extents[axis], offset_value)), checked: true, extent }
     }
 
-    /// A number of elements that every run along the contiguous axis is aligned to, by address.
-    fn aligned_elements(&self, view: &ViewValue<'c>, offsets: &[Value], shape: &[u32], contiguous: usize) -> u32 {
-        let bytes = view.elem.memory_bytes().expect("the verifier has checked that this type is in memory");
-        let base = view.spec.align.max(bytes) / bytes;
-        let mut zeros = base.trailing_zeros();
-        for axis in 0..shape.len() {
-            let offset = facts::trailing_zeros(self.f, offsets[axis]);
-            zeros = zeros.min(if axis == contiguous {
-                offset
-            } else {
-                let declared = view.spec.stride_divisor.get(axis).copied().unwrap_or(1).max(1).trailing_zeros();
-                let constant = self.e.as_const(view.strides[axis]).map_or(0, i64::trailing_zeros);
-                let stride = declared.max(constant);
-                if shape[axis] == 1 { stride + offset } else { stride }
-            });
-        }
-        1 << zeros.min(16)
-    }
-
     fn plan_gather(
         &mut self,
-        view: Value,
-        indices: &[Value],
-        in_bounds: AxisSet,
+        address: &Address,
         layout: Option<&LinearLayout>,
         mask: Option<Value>,
     ) -> Result<AccessPlan<'c>> {
-        let view = self.view(view);
-        let count = layout.map_or(1, |l| l.in_size(Dim::Register));
+        let Address::Gather { view, indices, in_bounds } = address else {
+            unreachable!("the caller matched elements by index")
+        };
+        let view = self.view(*view);
         let spread = layout.map(|l| self.spread(l));
         let shape = indices.first().and_then(|&i| self.f.ty(i).shape()).unwrap_or(&[]).to_vec();
         let masks = match layout {
@@ -263,8 +242,13 @@ impl<'c> Lowering<'_, 'c, '_> {
         for &index in indices {
             registers.push(self.registers_in(index, layout)?);
         }
+        let groups = match layout {
+            Some(layout) => self.vectors(address, mask, layout, &shape, view.elem).groups(),
+            None => vec![vec![0]],
+        };
         let mut plan = AccessPlan::new(view.elem);
-        for r in 0..count {
+        for group in groups {
+            let r = group[0];
             let mut condition = match &spread {
                 Some(spread) => self.in_tile(spread, r, &shape),
                 None => None,
@@ -287,7 +271,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             }
             let condition = self.both(condition, masks.as_ref().map(|m| m[r as usize]));
             let address = self.element_address(view.base, offset, ScalarType::I64, view.elem);
-            plan.push(vec![r], address, condition);
+            plan.push(group, address, condition);
         }
         Ok(plan)
     }
@@ -407,7 +391,7 @@ impl<'c> TileAddresses<'c> {
     ) -> Self {
         let e = &lowering.e;
         // With offsets that fit in 31 bits and are not negative, no partial sum of an access that takes place wraps.
-        let narrow = view.spec.fits_32 && offsets.iter().all(|&o| facts::bound_bits(lowering.f, o).is_some());
+        let narrow = view.spec.fits_32 && offsets.iter().all(|&o| bounds::bound_bits(lowering.f, o).is_some());
         let bits = if narrow { 32 } else { 64 };
         let resize = |v: Val<'c>| e.zext_or_trunc(v, bits);
         let strides: Vec<Val<'c>> = view.strides.iter().map(|&s| resize(s)).collect();

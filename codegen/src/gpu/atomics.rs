@@ -16,6 +16,9 @@ use super::lowering::{Lowered, Lowering, Registers, Result};
 use crate::elementwise::{arith, register_type};
 use crate::emit::Val;
 
+/// The atomics themselves order nothing; fences around all of an op's do.
+const RELAXED: LLVMAtomicOrdering = LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic;
+
 /// What is done to each element.
 enum Update<'c> {
     /// A function of old value and operand.
@@ -48,6 +51,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         if matches!(ordering, Ordering::Release | Ordering::AcqRel) {
             // What any thread of the program wrote before goes before.
             self.barrier();
+            self.e.fence(LLVMAtomicOrdering::LLVMAtomicOrderingRelease, self.target.sync_scope(*scope));
         }
         self.order_access(addr, layout.clone(), AccessKind::Atomic);
         let plan = self.plan_access(addr, layout.as_deref(), *mask)?;
@@ -71,13 +75,14 @@ impl<'c> Lowering<'_, 'c, '_> {
                     (one, other) => one.or(other).unwrap_or(e.bool(true)),
                 };
                 old[r as usize] = e.if_then(condition, &[zero], || {
-                    vec![self.update_element(&update, r as usize, address, elem, *ordering, *scope)]
+                    vec![self.update_element(&update, r as usize, address, elem, *scope)]
                 })[0];
             }
         }
         let acquires = matches!(ordering, Ordering::Acquire | Ordering::AcqRel);
         if acquires {
             // What the atomic saw, all threads see from here on.
+            self.e.fence(LLVMAtomicOrdering::LLVMAtomicOrderingAcquire, self.target.sync_scope(*scope));
             self.barrier();
         }
         if self.is_used(result) {
@@ -120,29 +125,26 @@ impl<'c> Lowering<'_, 'c, '_> {
         register: usize,
         address: Val<'c>,
         elem: ScalarType,
-        ordering: Ordering,
         scope: Scope,
     ) -> Val<'c> {
         let e = &self.e;
         let scope = self.target.sync_scope(scope);
-        let order = self.target.atomic_ordering(ordering);
         let ty = register_type(e, Elem::Scalar(elem));
         let pick = |registers: &Registers<'c>| if registers.len() == 1 { registers[0] } else { registers[register] };
         match update {
             Update::CompareExchange { compare, values } => {
                 let (compare, value) = (e.to_bits(pick(compare)), e.to_bits(pick(values)));
-                let failure = failure_ordering(order);
-                let (old, _) = e.atomic_cas(address, compare, value, order, failure, scope);
+                let (old, _) = e.atomic_cas(address, compare, value, RELAXED, RELAXED, scope);
                 e.bitcast(old, ty)
             }
             Update::Function { op, operands } => {
                 let operand = pick(operands);
                 let Some(instruction) = self.instruction(*op, elem) else {
-                    return self.update_by_loop(*op, operand, address, elem, order, scope);
+                    return self.update_by_loop(*op, operand, address, elem, scope);
                 };
                 // Exchanges move bits; the rest of the float operations are on floats.
                 let value = if *op == AtomicOp::Xchg { e.to_bits(operand) } else { operand };
-                let old = e.atomic_rmw(instruction, address, value, order, scope);
+                let old = e.atomic_rmw(instruction, address, value, RELAXED, scope);
                 self.target.annotate_atomic(e, old);
                 e.bitcast(old, ty)
             }
@@ -175,7 +177,6 @@ impl<'c> Lowering<'_, 'c, '_> {
         operand: Val<'c>,
         address: Val<'c>,
         elem: ScalarType,
-        order: LLVMAtomicOrdering,
         scope: &str,
     ) -> Val<'c> {
         let e = &self.e;
@@ -225,23 +226,12 @@ impl<'c> Lowering<'_, 'c, '_> {
         let expected = e.phi(word_type);
         let word = expected.as_basic_value();
         let new = with_element(word, combine(element_of(word)));
-        let (seen, _) = e.atomic_cas(word_address, word, new, order, failure_ordering(order), scope);
+        let (seen, _) = e.atomic_cas(word_address, word, new, RELAXED, RELAXED, scope);
         let again = e.icmp(NE, seen, word);
         let latch = e.current_block();
         e.cond_br(again, retry, done);
         expected.add_incoming(&[(&first, from), (&seen, latch)]);
         e.move_to(done);
         element_of(word)
-    }
-}
-
-/// The ordering of a failed exchange: it only reads.
-fn failure_ordering(order: LLVMAtomicOrdering) -> LLVMAtomicOrdering {
-    match order {
-        LLVMAtomicOrdering::LLVMAtomicOrderingAcquireRelease | LLVMAtomicOrdering::LLVMAtomicOrderingAcquire => {
-            LLVMAtomicOrdering::LLVMAtomicOrderingAcquire
-        }
-        LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent => order,
-        _ => LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
     }
 }

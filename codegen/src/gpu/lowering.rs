@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use tegula_ir::analysis::axis_info::AxisInfo;
 use tegula_ir::function::{Block, Function, Op, Value, ViewSpec};
 use tegula_ir::layout::LinearLayout;
 use tegula_ir::loc::Loc;
@@ -108,6 +109,8 @@ pub(super) struct Lowering<'a, 'c, 'm> {
     pub shared: SharedMemory<'c>,
     /// Accesses to global memory since the last barrier.
     pub hazards: Hazards,
+    /// Contiguity and divisibility of integers and pointers.
+    pub axes: AxisInfo,
     values: HashMap<Value, Lowered<'c>>,
     used: HashSet<Value>,
     lines: Option<LineTable>,
@@ -135,6 +138,7 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
             thread,
             shared,
             hazards: Hazards::default(),
+            axes: AxisInfo::compute(f),
             values: HashMap::new(),
             used: used_values(f),
             lines,
@@ -148,6 +152,7 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
     pub(super) fn run(mut self) -> Result<(u32, u32)> {
         self.block(self.f.body)?;
         let sizes = self.finish_shared_memory()?;
+        self.target.finish_kernel(&self.e, self.e.function);
         if let Some(lines) = self.lines {
             lines.finish();
         }

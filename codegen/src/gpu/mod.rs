@@ -15,7 +15,7 @@
 //! | `exchange` | moving elements through shared memory by computed indices |
 //! | `shared_memory` | the scratch area and its barriers |
 //! | `address`, `memory` | views, pointers, masks; loads and stores |
-//! | `facts` | what integers are known to be multiples of, and their bounds |
+//! | `bounds` | how large integers can be |
 //! | `hazards` | barriers between accesses of different threads to the same global memory |
 //! | `atomics` | atomic operations, by instruction or by compare-exchange loop |
 //! | `combine` | the functions that reductions and scans apply |
@@ -33,6 +33,7 @@
 
 mod address;
 mod atomics;
+mod bounds;
 mod combine;
 mod control;
 mod convert_layout;
@@ -40,7 +41,6 @@ mod debug;
 mod dot;
 mod elementwise;
 mod exchange;
-mod facts;
 mod hazards;
 mod kernel;
 mod lowering;

@@ -5,7 +5,7 @@
 
 use inkwell::IntPredicate::{SGT, SLT, ULT};
 use tegula_ir::function::{Op, Value};
-use tegula_ir::layout::{Dim, LinearLayout, Space, register_sources, reshape_is_linear};
+use tegula_ir::layout::{Dim, LinearLayout, Space, register_moves, register_sources, reshape_is_linear};
 use tegula_ir::ops::OpKind;
 use tegula_ir::types::{TileType, Type};
 
@@ -50,6 +50,9 @@ impl<'c> Lowering<'_, 'c, '_> {
     pub(super) fn shape_op(&mut self, op: Op) -> Result<()> {
         let f = self.f;
         let results = &f.op(op).results;
+        if self.move_registers(op) {
+            return Ok(());
+        }
         match &f.op(op).kind {
             OpKind::Broadcast { x, .. } => self.broadcast(*x, results[0]),
             OpKind::Reshape { x, .. } => self.reshape(*x, results[0]),
@@ -68,6 +71,21 @@ impl<'c> Lowering<'_, 'c, '_> {
             OpKind::GatherAxis { x, index, axis } => self.gather_axis(*x, *index, usize::from(*axis), results[0]),
             kind => unreachable!("{} is no shape operation", kind.mnemonic()),
         }
+    }
+
+    /// Carries the op out by naming registers anew, if every thread has what it needs.
+    fn move_registers(&mut self, op: Op) -> bool {
+        let f = self.f;
+        let operands = f.kind(op).operands();
+        let results = f.op(op).results.clone();
+        let moves: Option<Vec<_>> = (0..results.len()).map(|result| register_moves(f, op, result)).collect();
+        let Some(moves) = moves else { return false };
+        let sources: Vec<Registers<'c>> = operands.iter().map(|&operand| self.registers(operand)).collect();
+        for (&result, moves) in results.iter().zip(moves) {
+            let registers = moves.into_iter().map(|(operand, r)| sources[operand][r as usize]).collect();
+            self.set_registers(result, registers);
+        }
+        true
     }
 
     fn expect_tile(&self, value: Value) -> Result<(TileType, std::sync::Arc<LinearLayout>)> {

@@ -1,7 +1,7 @@
 //! What the lowering asks of a GPU family: coordinates, barriers, lane exchange, kernel attributes, debugging.
 
 use inkwell::values::FunctionValue;
-use tegula_ir::ops::{Ordering, Scope};
+use tegula_ir::ops::Scope;
 use tegula_ir::types::ScalarType;
 
 use crate::elementwise::NativeOps;
@@ -49,17 +49,6 @@ pub trait GpuTarget: NativeOps {
         let _ = (e, atomic);
     }
 
-    /// LLVM's ordering for an atomic of this ordering. The default takes it as it is.
-    fn atomic_ordering(&self, ordering: Ordering) -> inkwell::llvm_sys::LLVMAtomicOrdering {
-        use inkwell::llvm_sys::LLVMAtomicOrdering as O;
-        match ordering {
-            Ordering::Relaxed => O::LLVMAtomicOrderingMonotonic,
-            Ordering::Acquire => O::LLVMAtomicOrderingAcquire,
-            Ordering::Release => O::LLVMAtomicOrderingRelease,
-            Ordering::AcqRel => O::LLVMAtomicOrderingAcquireRelease,
-        }
-    }
-
     /// Stops the kernel with an error. `message` and `location` are reported where the family can.
     fn fail(&self, e: &Emitter<'_, '_>, message: &str, location: &str);
 
@@ -67,8 +56,7 @@ pub trait GpuTarget: NativeOps {
     /// `f64`). Called by one thread.
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]);
 
-    /// The names of types whose atomics on shared or global memory must be compare-exchange loops are in the table;
-    /// this says whether LLVM's own instruction may be used for floats of this type.
+    /// Whether an atomic on floats of this type is an instruction with the language's meaning.
     fn has_float_atomic(&self, op: tegula_ir::ops::AtomicOp, ty: ScalarType) -> bool {
         use crate::target::{AtomicOp, Element};
         let element = match ty {
@@ -78,10 +66,13 @@ pub trait GpuTarget: NativeOps {
             ScalarType::F64 => Element::F64,
             _ => return false,
         };
-        match op {
-            tegula_ir::ops::AtomicOp::Add => self.architecture().has_atomic(AtomicOp::Add, element),
-            // The language passes NaN over and orders zeros; the instructions that exist do not promise it.
-            _ => false,
-        }
+        // Minimum and maximum pass NaN over and order zeros in the language; the instructions that exist do not
+        // promise that.
+        op == tegula_ir::ops::AtomicOp::Add && self.architecture().has_atomic(AtomicOp::Add, element)
+    }
+
+    /// Called when the function is complete, with its value, to add what depends on what it uses.
+    fn finish_kernel<'c>(&self, e: &Emitter<'c, '_>, function: FunctionValue<'c>) {
+        let _ = (e, function);
     }
 }
