@@ -13,8 +13,8 @@
 //! | `scan` `scan_with` | common | working | working |
 //! | `dot` | the accumulator's and result's | `a` and `b` any; `acc` working | working |
 //! | `gather_axis` | the result's | `x` any; `index` working | working |
-//! | `join` | the operands' | working | a last axis in a [further register bit](LinearLayout::append_registers) |
-//! | `split` | the results' | as `join` gives | working |
+//! | `join` | the result's | the last axis removed: a thread has both of what it may want | working |
+//! | `split` | the operand's | working; [best](holds_pairs) with both elements of a pair in one thread | the last axis removed |
 //! | `insert_slice` | the result's | `x` any; `into` working | working |
 //! | `flip` `cat` `extract_slice`, and a `reshape` that is not [linear](super::reshape_is_linear) | the result's | any | working |
 //! | `convert_layout` | its attribute | any | working |
@@ -74,7 +74,7 @@ fn working_at(f: &Function, kind: &OpKind, results: &[Value]) -> WorkingAt {
         | OpKind::Print { .. }
         | OpKind::Assert { .. } => WorkingAt::Nowhere,
         OpKind::Reduce { .. } | OpKind::ArgReduce { .. } | OpKind::ReduceWith { .. } => first_operand(),
-        OpKind::Permute { .. } | OpKind::Join { .. } | OpKind::Store { .. } => first_operand(),
+        OpKind::Permute { .. } | OpKind::Split { .. } | OpKind::Store { .. } => first_operand(),
         OpKind::Reshape { x, shape } if is_linear_reshape(f, *x, shape) => first_operand(),
         _ => first_result(),
     }
@@ -99,7 +99,8 @@ pub fn operand_layouts(f: &Function, kind: &OpKind, work: &LayoutRef) -> Layouts
                 .fold((**work).clone(), |layout, axis| layout.squash_axis(axis).expect("a broadcast keeps the rank"));
             smallvec::smallvec![Some(shared(squashed, work))]
         }
-        OpKind::Split { .. } => smallvec::smallvec![Some(LayoutRef::new(paired(work)))],
+        OpKind::Join { a, .. } if tile(*a) => smallvec::smallvec![Some(without_last(work)); 2],
+        OpKind::Join { .. } => none(),
         OpKind::Reshape { x, shape } if !is_linear_reshape(f, *x, shape) => none(),
         OpKind::Dot { .. } => all_but(2),
         OpKind::GatherAxis { .. } | OpKind::InsertSlice { .. } => all_but(1),
@@ -125,7 +126,7 @@ pub fn result_layouts(f: &Function, kind: &OpKind, results: &[Value], work: &Lay
         }
         OpKind::Reduce { axes, .. } => removed(work, axes),
         OpKind::ArgReduce { axis, .. } | OpKind::ReduceWith { axis, .. } => removed(work, &[*axis]),
-        OpKind::Join { .. } => LayoutRef::new(paired(work)),
+        OpKind::Split { .. } => without_last(work),
         _ => work.clone(),
     };
     results.iter().map(|&v| is_tile(f, v).then(|| derived.clone())).collect()
@@ -146,11 +147,8 @@ pub fn work_for_result(f: &Function, kind: &OpKind, index: usize, layout: &Layou
         }
         // A reduced layout does not say how the operand lay along the reduced axes.
         OpKind::Reduce { .. } | OpKind::ArgReduce { .. } | OpKind::ReduceWith { .. } => None,
-        OpKind::Join { .. } => {
-            let work = LayoutRef::new(unpaired(layout)?);
-            (paired(&work) == **layout).then_some(work)
-        }
-        _ if index == 0 || matches!(kind, OpKind::Split { .. } | OpKind::ScanWith { .. }) => Some(layout.clone()),
+        OpKind::Split { .. } => Some(LayoutRef::new(paired(layout))),
+        _ if index == 0 || matches!(kind, OpKind::ScanWith { .. }) => Some(layout.clone()),
         _ => None,
     }
 }
@@ -159,8 +157,9 @@ pub fn work_for_result(f: &Function, kind: &OpKind, index: usize, layout: &Layou
 /// sought). Ops that take any layout there have none.
 pub fn work_for_operand(f: &Function, kind: &OpKind, index: usize, layout: &LayoutRef) -> Option<LayoutRef> {
     let work = match kind {
-        OpKind::Split { .. } => LayoutRef::new(unpaired(layout)?),
+        OpKind::Join { .. } => LayoutRef::new(paired(layout)),
         OpKind::Broadcast { .. } => return None,
+        OpKind::Split { .. } if !holds_pairs(layout) => return None,
         _ => layout.clone(),
     };
     let asked = operand_layouts(f, kind, &work);
@@ -186,10 +185,14 @@ fn paired(half: &LinearLayout) -> LinearLayout {
     half.insert_axis(rank).expect("an axis can follow the last").append_registers(rank, 1)
 }
 
-/// The half of which [`paired`] may have made this.
-fn unpaired(layout: &LinearLayout) -> Option<LinearLayout> {
-    let last = layout.outs().rank().checked_sub(1)?;
-    layout.remove_axis(last).ok()
+/// Whether each thread that holds an element holds the other one along the last axis, of extent 2, too.
+pub fn holds_pairs(layout: &LinearLayout) -> bool {
+    let pair = layout.outs().flatten(&[(Dim::Axis(layout.outs().rank() as u8 - 1), 1)]);
+    layout.bases(Dim::Register).contains(&pair)
+}
+
+fn without_last(layout: &LayoutRef) -> LayoutRef {
+    removed(layout, &[layout.outs().rank() as u8 - 1])
 }
 
 /// The working layout of an op in laid-out IR, if it handles tiles.
