@@ -36,11 +36,10 @@ pub fn unary(op: UnaryOp, fast: bool) -> fn(f64) -> f64 {
         UnaryOp::Cosh => libm::cosh,
         UnaryOp::Tanh => libm::tanh,
         UnaryOp::Erf => libm::erf,
-        UnaryOp::Sigmoid => |x| 1.0 / (1.0 + libm::exp(-x)),
-        UnaryOp::Silu => |x| x * (1.0 / (1.0 + libm::exp(-x))),
+        UnaryOp::Sigmoid => sigmoid,
+        UnaryOp::Silu => silu,
         UnaryOp::Gelu if fast => gelu_tanh,
-        // 1 + erf(y) = erfc(-y), which does not cancel for negative y.
-        UnaryOp::Gelu => |x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+        UnaryOp::Gelu => gelu,
         UnaryOp::Floor => f64::floor,
         UnaryOp::Ceil => f64::ceil,
         UnaryOp::RoundEven => f64::round_ties_even,
@@ -55,6 +54,35 @@ pub fn unary(op: UnaryOp, fast: bool) -> fn(f64) -> f64 {
         | UnaryOp::IsInf
         | UnaryOp::IsFinite => unreachable!("{op} of floats"),
     }
+}
+
+/// With e^x for negative x, so that nothing overflows.
+fn sigmoid(x: f64) -> f64 {
+    let t = libm::exp(-x.abs());
+    if x < 0.0 { t / (1.0 + t) } else { 1.0 / (1.0 + t) }
+}
+
+/// `x * sigmoid(x)`. The factor e^x of negative x is applied in two halves, which are not subnormal where the
+/// result is not.
+fn silu(x: f64) -> f64 {
+    if x < 0.0 {
+        let half = libm::exp(x / 2.0);
+        x * half / (1.0 + half * half) * half
+    } else {
+        x * sigmoid(x)
+    }
+}
+
+/// `x/2 * erfc(-x / sqrt 2)`: unlike `1 + erf` it does not cancel for negative x. The rounding of the argument, which
+/// the function would magnify, is made good with its derivative.
+fn gelu(x: f64) -> f64 {
+    /// What the constant 1/√2 lacks.
+    const LOW: f64 = -4.833646656726457e-17;
+    let z = -x * std::f64::consts::FRAC_1_SQRT_2;
+    let lost = libm::fma(-x, std::f64::consts::FRAC_1_SQRT_2, -z) - x * LOW;
+    let slope = std::f64::consts::FRAC_2_SQRT_PI * libm::exp(-z * z);
+    let correction = if lost.is_finite() { lost * slope } else { 0.0 };
+    0.5 * x * (libm::erfc(z) - correction)
 }
 
 /// `x/2 * (1 + tanh(sqrt(2/π) * (x + 0.044715 x³)))`.

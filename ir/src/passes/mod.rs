@@ -1,10 +1,20 @@
 //! The passes of this crate, which [`register`] makes known by name.
+//!
+//! | module | pass |
+//! |---|---|
+//! | [`assign_layouts`] | `assign-layouts`: a linear layout for every tile, for GPUs |
+//! | [`expand_math`] | `expand-math`: math functions become arithmetic |
+//! | [`rewrite`] | the frame of passes that replace ops one by one |
 
 pub mod assign_layouts;
+pub mod expand_math;
+pub mod rewrite;
 
 use crate::pass::Registry;
 
 /// Adds the passes to a registry.
 pub fn register(registry: &mut Registry) {
-    registry.register(assign_layouts::INFO);
+    for info in [assign_layouts::INFO, expand_math::INFO] {
+        registry.register(info);
+    }
 }
