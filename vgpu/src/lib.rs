@@ -15,4 +15,5 @@ pub mod finding;
 pub mod launch;
 pub mod memory;
 pub mod numeric;
+pub mod ptx;
 pub mod sanitizer;
