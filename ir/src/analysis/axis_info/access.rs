@@ -12,8 +12,8 @@ use crate::types::{MAX_RANK, Type};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccessFacts {
     /// Neighbours along the axis that start at a multiple of this length on the axis are neighbours in memory, start at
-    /// an address that is a multiple of their size, and are in bounds and unmasked either all or none: one vector
-    /// instruction under one predicate may take them.
+    /// an address that is a multiple of their size, and are in the tile (not its padding), in bounds and unmasked either
+    /// all or none: one vector instruction under one predicate may take them.
     pub widths: SmallVec<[u32; MAX_RANK]>,
     /// Neighbours along the axis are neighbours in memory in runs of this length, whatever their alignment: lanes side
     /// by side along it share cache lines.
@@ -40,9 +40,12 @@ impl AxisInfo {
             Address::Ptr { ptr } => {
                 let bytes = u64::from(pointee_bytes(f, *ptr));
                 let axes = self.value(f, *ptr).axes;
-                let width = |axis: &AxisFacts| axis.contiguity.min(elements(axis.divisibility / bytes.max(1)));
+                let shape = f.ty(*ptr).shape().unwrap_or(&[]);
+                let width = |(axis, extent): (&AxisFacts, &u32)| {
+                    axis.contiguity.min(elements(axis.divisibility / bytes.max(1))).min(undivided(*extent))
+                };
                 AccessFacts {
-                    widths: axes.iter().map(width).collect(),
+                    widths: axes.iter().zip(shape).map(width).collect(),
                     runs: axes.iter().map(|axis| axis.contiguity).collect(),
                 }
             }
@@ -82,7 +85,7 @@ impl AxisInfo {
             aligned = aligned.min(view.extents[axis].divisibility);
         }
         facts.runs[axis] = whole(shape[axis]);
-        facts.widths[axis] = elements(aligned).min(facts.runs[axis]);
+        facts.widths[axis] = elements(aligned).min(undivided(shape[axis]));
         facts
     }
 
@@ -94,11 +97,12 @@ impl AxisInfo {
         in_bounds: AxisSet,
         bytes: u32,
     ) -> AccessFacts {
+        let shape = indices.first().and_then(|&index| f.ty(index).shape()).unwrap_or(&[]);
         let indices: Vec<Facts> = indices.iter().map(|&index| self.value(f, index)).collect();
-        let rank = indices.first().map_or(0, |index| index.axes.len());
+        let rank = shape.len();
         let mut facts = AccessFacts { widths: SmallVec::from_elem(1, rank), runs: SmallVec::from_elem(1, rank) };
         let Some(unit) = view.unit_axis() else { return facts };
-        for axis in 0..rank {
+        for (axis, &extent) in shape.iter().enumerate() {
             let along = indices[unit].axes[axis];
             let mut run = along.contiguity;
             let mut aligned = along.divisibility.min(view.base.divisibility / u64::from(bytes));
@@ -111,7 +115,7 @@ impl AxisInfo {
                 aligned = aligned.min(view.extents[unit].divisibility);
             }
             facts.runs[axis] = run;
-            facts.widths[axis] = elements(aligned).min(run);
+            facts.widths[axis] = elements(aligned).min(run).min(undivided(extent));
         }
         facts
     }
@@ -120,6 +124,11 @@ impl AxisInfo {
 /// A count of elements from a power of two that may be beyond any tile.
 fn elements(divisor: u64) -> u32 {
     divisor.clamp(1, 1 << 31) as u32
+}
+
+/// The longest vectors that padding does not begin inside of, on an axis of this extent.
+fn undivided(extent: u32) -> u32 {
+    1 << extent.trailing_zeros()
 }
 
 fn element_bytes(f: &Function, view: Value) -> u32 {
@@ -162,8 +171,9 @@ mod tests {
         check(ALIGNED, &format!("{offsets}\n%t = load %x[%i, %j] : tile<4x64xf16>"), &[1, 8], &[1, 64]);
         // An offset of which nothing is known, and one along the other axis, where the stride keeps the alignment.
         check(ALIGNED, "%t = load %x[%n, %n] : tile<4x64xf16>", &[1, 1], &[1, 64]);
-        // Odd tiles: runs take in the padding.
+        // Odd tiles: runs take in the padding, vectors do not reach into it.
         check(ALIGNED, "%z = constant 0 : i64\n%t = load %x[%n, %z] : tile<4x48xf16>", &[1, 8], &[1, 64]);
+        check(ALIGNED, "%z = constant 0 : i64\n%t = load %x[%n, %z] : tile<4x60xf16>", &[1, 4], &[1, 64]);
     }
 
     #[test]
