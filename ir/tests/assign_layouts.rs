@@ -1,10 +1,14 @@
-//! Layout assignment on whole kernels: what it gives keeps the layout rules, prints, and parses back.
+//! Layout assignment on whole kernels: what it gives keeps the layout rules, prints, parses back, and computes the same.
 
 use std::path::Path;
+use tegula_ir::Function;
+use tegula_ir::exec::{ExecError, Executor, HostArg};
+use tegula_ir::interp::Interpreter;
 use tegula_ir::layout::rules::{LaidOut, laid_out};
 use tegula_ir::ops::{BinaryOp, OpKind};
-use tegula_ir::pass::{Pass, PassContext};
+use tegula_ir::pass::{Pass, PassContext, Registry};
 use tegula_ir::passes::assign_layouts::AssignLayouts;
+use tegula_ir::testing::filetest::{Runner, collect};
 use tegula_ir::text::{parse_module, print_module};
 use tegula_ir::verify::verify;
 
@@ -31,7 +35,7 @@ fn every_op_can_be_laid_out() {
     }
 }
 
-fn strip_layouts(f: &mut tegula_ir::Function) {
+fn strip_layouts(f: &mut Function) {
     for op in f.ops_in_order() {
         for value in f.op(op).results.clone() {
             f.value_mut(value).ty = f.ty(value).without_layout();
@@ -41,4 +45,43 @@ fn strip_layouts(f: &mut tegula_ir::Function) {
             f.op_mut(op).kind = OpKind::Binary { op: BinaryOp::Max, a: x, b: x };
         }
     }
+}
+
+/// Lays kernels out before it interprets them.
+struct LaidOutInterpreter {
+    lanes: u32,
+}
+
+impl Executor for LaidOutInterpreter {
+    fn name(&self) -> String {
+        format!("interp, laid out for {} lanes", self.lanes)
+    }
+
+    fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+        let mut function = function.clone();
+        let refused = |diagnostic: tegula_ir::diag::Diagnostic| ExecError::Compile(diagnostic.to_string());
+        if laid_out(&function) == LaidOut::None {
+            AssignLayouts { lanes: self.lanes }.run(&mut function, &mut PassContext::new()).map_err(refused)?;
+            verify(&function).map_err(|errors| refused(errors[0].clone()))?;
+            assert_ne!(laid_out(&function), LaidOut::Partly);
+        }
+        Interpreter::new().run(&function, grid, args)
+    }
+}
+
+#[test]
+fn laid_out_kernels_compute_the_same() {
+    let runner = Runner {
+        registry: Registry::builtin(),
+        executors: vec![Box::new(LaidOutInterpreter { lanes: 32 }), Box::new(LaidOutInterpreter { lanes: 64 })],
+        compile: None,
+    };
+    let files =
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/filetests/run")).expect("the folder is there");
+    assert!(!files.is_empty());
+    let failures: Vec<String> = files
+        .iter()
+        .filter_map(|path| runner.check(path).err().map(|error| format!("{}: {error}", path.display())))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
