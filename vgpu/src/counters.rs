@@ -188,10 +188,7 @@ pub fn bank_conflicts(addresses: &[Option<u64>], bytes: u32) -> u64 {
                 }
             }
         }
-        extra += depth
-            .iter()
-            .max()
-            .map_or(0, |&deepest| deepest.saturating_sub(1) as u64);
+        extra += depth.iter().max().map_or(0, |&deepest| deepest.saturating_sub(1) as u64);
     }
     extra
 }

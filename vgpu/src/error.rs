@@ -19,19 +19,12 @@ pub struct Location {
 impl Location {
     /// A place in PTX text.
     pub fn text(line: u32, column: u32) -> Self {
-        Self {
-            line: Some(line),
-            column: Some(column),
-            ..Self::default()
-        }
+        Self { line: Some(line), column: Some(column), ..Self::default() }
     }
 
     /// The address of a machine instruction.
     pub fn code(address: u64) -> Self {
-        Self {
-            address: Some(address),
-            ..Self::default()
-        }
+        Self { address: Some(address), ..Self::default() }
     }
 }
 

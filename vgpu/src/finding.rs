@@ -63,9 +63,7 @@ impl FindingKind {
             Self::SharedRace => "race in shared memory",
             Self::GlobalRace => "race in global memory",
             Self::AsyncNotWaited => "asynchronous copy not waited for",
-            Self::AsyncSourceOverwritten => {
-                "source of an asynchronous copy overwritten before it was read"
-            }
+            Self::AsyncSourceOverwritten => "source of an asynchronous copy overwritten before it was read",
             Self::MissingProxyFence => "missing proxy fence",
             Self::MatrixRegistersInFlight => {
                 "registers of an asynchronous matrix operation touched before it was waited for"
@@ -209,27 +207,13 @@ impl fmt::Display for Finding {
                 None => writeln!(f),
             }
         }
-        writeln!(
-            f,
-            "{} in `{}`: {}",
-            self.kind.describe(),
-            self.kernel,
-            self.message
-        )?;
+        writeln!(f, "{} in `{}`: {}", self.kind.describe(), self.kernel, self.message)?;
         instruction(f, &self.instruction)?;
         agent(f, &self.agent)?;
         if let Some(address) = &self.address {
-            write!(
-                f,
-                "     {} bytes of {} memory at {:#x}",
-                address.bytes, address.space, address.address
-            )?;
+            write!(f, "     {} bytes of {} memory at {:#x}", address.bytes, address.space, address.address)?;
             match &address.allocation {
-                Some(name) => writeln!(
-                    f,
-                    ": `{name}` ({} bytes) at offset {}",
-                    address.size, address.offset
-                )?,
+                Some(name) => writeln!(f, ": `{name}` ({} bytes) at offset {}", address.size, address.offset)?,
                 None => writeln!(f)?,
             }
         }
@@ -266,10 +250,7 @@ type Key = (FindingKind, Location, Option<Location>);
 impl Report {
     /// An empty report that keeps at most `limit` different findings.
     pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            state: Mutex::default(),
-        }
+        Self { limit, state: Mutex::default() }
     }
 
     /// Adds a finding.
@@ -278,10 +259,7 @@ impl Report {
         let key = (
             finding.kind,
             finding.instruction.location.clone(),
-            finding
-                .other
-                .as_ref()
-                .map(|other| other.instruction.location.clone()),
+            finding.other.as_ref().map(|other| other.instruction.location.clone()),
         );
         if let Some(&index) = state.index.get(&key) {
             state.findings[index].count += finding.count;
@@ -302,27 +280,16 @@ impl Report {
 
     /// The findings, in an order that does not depend on threads: by location, then kind; and how many were dropped.
     pub fn finish(self) -> (Vec<Finding>, u64) {
-        let state = self
-            .state
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut findings = state.findings;
         findings.sort_by(|a, b| {
-            let place = |f: &Finding| {
-                (
-                    f.instruction.location.line,
-                    f.instruction.location.address,
-                    f.kind,
-                )
-            };
+            let place = |f: &Finding| (f.instruction.location.line, f.instruction.location.address, f.kind);
             place(a).cmp(&place(b))
         });
         (findings, state.dropped)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, ReportState> {
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -13,9 +13,7 @@ pub struct Argument {
 impl Argument {
     /// A parameter of any type by its bytes, such as a tensor map.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self {
-            bytes: bytes.into(),
-        }
+        Self { bytes: bytes.into() }
     }
 
     /// A device address.

@@ -7,11 +7,14 @@
 //! - [`counters`]: what the program cost;
 //! - [`numeric`]: the small floating-point formats, bit for bit.
 //!
+//! [`gcn`] is the AMD machine.
+//!
 //! The crate knows nothing of Tegula's compiler, so that it cannot inherit its mistakes.
 
 pub mod counters;
 pub mod error;
 pub mod finding;
+pub mod gcn;
 pub mod launch;
 pub mod memory;
 pub mod numeric;

@@ -42,16 +42,9 @@ unsafe impl Sync for Bytes {}
 impl Bytes {
     fn new(size: usize, value: u8) -> Option<Self> {
         // Rounded up so that a byte access can be done within its aligned 8-byte word.
-        let layout =
-            Layout::from_size_align(size.checked_next_multiple_of(16)?.max(16), 64).ok()?;
+        let layout = Layout::from_size_align(size.checked_next_multiple_of(16)?.max(16), 64).ok()?;
         // SAFETY: the layout's size is at least 16.
-        let start = unsafe {
-            if value == 0 {
-                std::alloc::alloc_zeroed(layout)
-            } else {
-                std::alloc::alloc(layout)
-            }
-        };
+        let start = unsafe { if value == 0 { std::alloc::alloc_zeroed(layout) } else { std::alloc::alloc(layout) } };
         let start = NonNull::new(start)?;
         if value != 0 {
             // SAFETY: freshly allocated with this size, and not shared yet.
@@ -72,20 +65,15 @@ macro_rules! accessors {
     ($load:ident, $store:ident, $atomic:ty, $int:ty) => {
         #[inline]
         fn $load(&self, offset: usize) -> $int {
-            assert!(
-                offset + size_of::<$int>() <= self.layout.size() && offset % size_of::<$int>() == 0
-            );
+            assert!(offset + size_of::<$int>() <= self.layout.size() && offset % size_of::<$int>() == 0);
             // SAFETY: in bounds and aligned (the start is 64-aligned); all accesses to the bytes are atomic.
             unsafe { <$atomic>::from_ptr(self.start.as_ptr().add(offset).cast()) }.load(Relaxed)
         }
         #[inline]
         fn $store(&self, offset: usize, value: $int) {
-            assert!(
-                offset + size_of::<$int>() <= self.layout.size() && offset % size_of::<$int>() == 0
-            );
+            assert!(offset + size_of::<$int>() <= self.layout.size() && offset % size_of::<$int>() == 0);
             // SAFETY: as in the load.
-            unsafe { <$atomic>::from_ptr(self.start.as_ptr().add(offset).cast()) }
-                .store(value, Relaxed);
+            unsafe { <$atomic>::from_ptr(self.start.as_ptr().add(offset).cast()) }.store(value, Relaxed);
         }
     };
 }
@@ -106,12 +94,8 @@ impl Bytes {
     #[inline]
     fn read(&self, offset: usize, out: &mut [u8]) {
         match out.len() {
-            4 if offset.is_multiple_of(4) => {
-                out.copy_from_slice(&self.load32(offset).to_ne_bytes())
-            }
-            2 if offset.is_multiple_of(2) => {
-                out.copy_from_slice(&self.load16(offset).to_ne_bytes())
-            }
+            4 if offset.is_multiple_of(4) => out.copy_from_slice(&self.load32(offset).to_ne_bytes()),
+            2 if offset.is_multiple_of(2) => out.copy_from_slice(&self.load16(offset).to_ne_bytes()),
             _ => self.read_slow(offset, out),
         }
     }
@@ -132,13 +116,10 @@ impl Bytes {
     #[inline]
     fn write(&self, offset: usize, data: &[u8]) {
         match data.len() {
-            4 if offset.is_multiple_of(4) => self.store32(
-                offset,
-                u32::from_ne_bytes([data[0], data[1], data[2], data[3]]),
-            ),
-            2 if offset.is_multiple_of(2) => {
-                self.store16(offset, u16::from_ne_bytes([data[0], data[1]]))
+            4 if offset.is_multiple_of(4) => {
+                self.store32(offset, u32::from_ne_bytes([data[0], data[1], data[2], data[3]]))
             }
+            2 if offset.is_multiple_of(2) => self.store16(offset, u16::from_ne_bytes([data[0], data[1]])),
             _ => self.write_slow(offset, data),
         }
     }
@@ -172,11 +153,7 @@ pub struct Allocation {
 
 impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Allocation({} at {:#x}, {} bytes)",
-            self.name, self.base, self.size
-        )
+        write!(f, "Allocation({} at {:#x}, {} bytes)", self.name, self.base, self.size)
     }
 }
 
@@ -234,22 +211,10 @@ impl Allocation {
 
     /// Atomically replaces `N` aligned bytes (1, 2, 4 or 8) by `update` of their old value, and returns the old value. Sequentially
     /// consistent. `update` may be called more than once; `None` leaves the value as it is.
-    pub fn fetch_update(
-        &self,
-        offset: usize,
-        bytes: usize,
-        mut update: impl FnMut(u64) -> Option<u64>,
-    ) -> u64 {
-        assert!(
-            matches!(bytes, 1 | 2 | 4 | 8) && offset.is_multiple_of(bytes),
-            "aligned 1, 2, 4 or 8 bytes"
-        );
+    pub fn fetch_update(&self, offset: usize, bytes: usize, mut update: impl FnMut(u64) -> Option<u64>) -> u64 {
+        assert!(matches!(bytes, 1 | 2 | 4 | 8) && offset.is_multiple_of(bytes), "aligned 1, 2, 4 or 8 bytes");
         let shift = (offset % 8) * 8;
-        let mask = if bytes == 8 {
-            u64::MAX
-        } else {
-            (1 << (bytes * 8)) - 1
-        };
+        let mask = if bytes == 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 };
         let word = self.bytes.word(offset & !7);
         let mut current = word.load(Relaxed);
         loop {
@@ -302,18 +267,10 @@ impl Snapshot {
 
     /// The index of the allocation, and the offset in it, that holds `len` bytes from `address`.
     #[inline]
-    pub fn locate(
-        &self,
-        cursor: &mut Cursor,
-        address: u64,
-        len: usize,
-    ) -> std::result::Result<(usize, usize), Miss> {
+    pub fn locate(&self, cursor: &mut Cursor, address: u64, len: usize) -> std::result::Result<(usize, usize), Miss> {
         if let Some(allocation) = self.allocations.get(cursor.0) {
             let offset = address.wrapping_sub(allocation.base);
-            if offset < allocation.size
-                && allocation.size - offset >= len as u64
-                && !allocation.is_freed()
-            {
+            if offset < allocation.size && allocation.size - offset >= len as u64 && !allocation.is_freed() {
                 return Ok((cursor.0, offset as usize));
             }
         }
@@ -321,44 +278,25 @@ impl Snapshot {
     }
 
     #[cold]
-    fn locate_slow(
-        &self,
-        cursor: &mut Cursor,
-        address: u64,
-        len: usize,
-    ) -> std::result::Result<(usize, usize), Miss> {
-        let after = self
-            .allocations
-            .partition_point(|allocation| allocation.base <= address);
+    fn locate_slow(&self, cursor: &mut Cursor, address: u64, len: usize) -> std::result::Result<(usize, usize), Miss> {
+        let after = self.allocations.partition_point(|allocation| allocation.base <= address);
         // The one that starts at or before the address, or else the first: a miss is told relative to the nearer one.
-        let before = after
-            .checked_sub(1)
-            .map(|index| (index, &self.allocations[index]));
+        let before = after.checked_sub(1).map(|index| (index, &self.allocations[index]));
         if let Some((index, allocation)) = before {
             let offset = address - allocation.base;
-            if offset < allocation.size
-                && allocation.size - offset >= len as u64
-                && !allocation.is_freed()
-            {
+            if offset < allocation.size && allocation.size - offset >= len as u64 && !allocation.is_freed() {
                 cursor.0 = index;
                 return Ok((index, offset as usize));
             }
         }
         let next = self.allocations.get(after);
         let nearest = match (before.map(|(_, a)| a), next) {
-            (Some(a), Some(b)) if b.base - address < address.saturating_sub(a.base + a.size) => {
-                Some(b)
-            }
+            (Some(a), Some(b)) if b.base - address < address.saturating_sub(a.base + a.size) => Some(b),
             (Some(a), _) => Some(a),
             (None, b) => b,
         };
         Err(match nearest {
-            None => Miss {
-                allocation: None,
-                offset: address as i64,
-                size: 0,
-                freed: false,
-            },
+            None => Miss { allocation: None, offset: address as i64, size: 0, freed: false },
             Some(a) => Miss {
                 allocation: Some(a.name.clone()),
                 offset: address.wrapping_sub(a.base) as i64,
@@ -398,14 +336,7 @@ impl Default for GlobalMemory {
 impl GlobalMemory {
     /// An empty memory that gives out at most `capacity` bytes at a time.
     pub fn new(capacity: u64) -> Self {
-        Self {
-            state: RwLock::new(State {
-                snapshot: Snapshot::default(),
-                next: FIRST_ADDRESS,
-                used: 0,
-            }),
-            capacity,
-        }
+        Self { state: RwLock::new(State { snapshot: Snapshot::default(), next: FIRST_ADDRESS, used: 0 }), capacity }
     }
 
     /// Allocates `size` bytes and returns their address, a multiple of [`ALLOCATION_ALIGN`].
@@ -413,19 +344,13 @@ impl GlobalMemory {
         let name = name.into();
         let too_much = || Error::Memory(format!("out of memory: `{name}` needs {size} bytes"));
         let length = usize::try_from(size).map_err(|_| too_much())?;
-        let mut state = self
-            .state
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if state.used.saturating_add(size) > self.capacity {
             return Err(too_much());
         }
         let (bytes, written) = match fill {
             Fill::Zero => (Bytes::new(length, 0), None),
-            Fill::Poison => (
-                Bytes::new(length, POISON),
-                Some(Bytes::new(length, 0).ok_or_else(too_much)?),
-            ),
+            Fill::Poison => (Bytes::new(length, POISON), Some(Bytes::new(length, 0).ok_or_else(too_much)?)),
         };
         let bytes = bytes.ok_or_else(too_much)?;
         let base = state.next;
@@ -433,14 +358,7 @@ impl GlobalMemory {
         let red_zone = size.clamp(RED_ZONE, 1 << 30);
         state.next = (base + size + red_zone).next_multiple_of(ALLOCATION_ALIGN);
         state.used += size;
-        let allocation = Allocation {
-            name,
-            base,
-            size,
-            bytes,
-            written,
-            freed: AtomicBool::new(false),
-        };
+        let allocation = Allocation { name, base, size, bytes, written, freed: AtomicBool::new(false) };
         // Addresses only grow, so that the list stays sorted.
         Arc::make_mut(&mut state.snapshot.allocations).push(Arc::new(allocation));
         Ok(base)
@@ -448,23 +366,12 @@ impl GlobalMemory {
 
     /// Frees the allocation that starts at `address`.
     pub fn free(&self, address: u64) -> Result<()> {
-        let mut state = self
-            .state
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let index = state
-            .snapshot
-            .allocations
-            .binary_search_by_key(&address, |a| a.base);
-        let index = index.map_err(|_| {
-            Error::Memory(format!("{address:#x} is not the start of an allocation"))
-        })?;
+        let mut state = self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let index = state.snapshot.allocations.binary_search_by_key(&address, |a| a.base);
+        let index = index.map_err(|_| Error::Memory(format!("{address:#x} is not the start of an allocation")))?;
         let old = &state.snapshot.allocations[index];
         if old.freed.swap(true, Relaxed) {
-            return Err(Error::Memory(format!(
-                "`{}` at {address:#x} is freed twice",
-                old.name
-            )));
+            return Err(Error::Memory(format!("`{}` at {address:#x} is freed twice", old.name)));
         }
         // The tombstone keeps name and range; running launches keep the bytes through their snapshots.
         let size = old.size;
@@ -484,19 +391,12 @@ impl GlobalMemory {
 
     /// The allocations as they are now.
     pub fn snapshot(&self) -> Snapshot {
-        self.state
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .snapshot
-            .clone()
+        self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner).snapshot.clone()
     }
 
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.state
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .used
+        self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner).used
     }
 
     /// Bytes that can be in use at a time.
@@ -506,24 +406,15 @@ impl GlobalMemory {
 
     /// Copies from the host.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<()> {
-        self.host_access(address, data.len(), |allocation, offset| {
-            allocation.write(offset, data)
-        })
+        self.host_access(address, data.len(), |allocation, offset| allocation.write(offset, data))
     }
 
     /// Copies to the host.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<()> {
-        self.host_access(address, out.len(), |allocation, offset| {
-            allocation.read(offset, out)
-        })
+        self.host_access(address, out.len(), |allocation, offset| allocation.read(offset, out))
     }
 
-    fn host_access(
-        &self,
-        address: u64,
-        len: usize,
-        access: impl FnOnce(&Allocation, usize),
-    ) -> Result<()> {
+    fn host_access(&self, address: u64, len: usize, access: impl FnOnce(&Allocation, usize)) -> Result<()> {
         let snapshot = self.snapshot();
         match snapshot.locate(&mut Cursor::default(), address, len) {
             Ok((index, offset)) => {
@@ -534,10 +425,7 @@ impl GlobalMemory {
                 "the host accesses {len} bytes at {address:#x}, which is {}",
                 match (miss.allocation, miss.freed) {
                     (Some(name), true) => format!("in the freed `{name}`"),
-                    (Some(name), false) => format!(
-                        "at offset {} of `{name}` ({} bytes)",
-                        miss.offset, miss.size
-                    ),
+                    (Some(name), false) => format!("at offset {} of `{name}` ({} bytes)", miss.offset, miss.size),
                     (None, _) => "in no allocation".to_owned(),
                 }
             ))),
@@ -574,12 +462,7 @@ mod tests {
         let before = memory.snapshot();
         memory.free(a)?;
         for snapshot in [before, memory.snapshot()] {
-            assert!(
-                snapshot
-                    .locate(&mut Cursor::default(), a, 4)
-                    .unwrap_err()
-                    .freed
-            );
+            assert!(snapshot.locate(&mut Cursor::default(), a, 4).unwrap_err().freed);
         }
         assert!(memory.free(a).is_err());
         assert!(memory.allocate("b", 1000, Fill::Zero)? > a);

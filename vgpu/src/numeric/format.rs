@@ -55,21 +55,11 @@ impl Format {
     pub const E2M1: Self = Self::new(2, 1, 1, Specials::None);
 
     const fn new(exponent: u32, mantissa: u32, bias: i32, specials: Specials) -> Self {
-        Self {
-            exponent,
-            mantissa,
-            bias,
-            specials,
-        }
+        Self { exponent, mantissa, bias, specials }
     }
 
     const fn ieee(exponent: u32, mantissa: u32) -> Self {
-        Self::new(
-            exponent,
-            mantissa,
-            (1 << (exponent - 1)) - 1,
-            Specials::Ieee,
-        )
+        Self::new(exponent, mantissa, (1 << (exponent - 1)) - 1, Specials::Ieee)
     }
 
     /// Bits of the whole encoding.
@@ -107,26 +97,14 @@ impl Format {
 
     /// The value of a bit pattern.
     pub fn decode(&self, bits: u64) -> f64 {
-        let bits = if self.bits() == 64 {
-            bits
-        } else {
-            bits & ((1 << self.bits()) - 1)
-        };
-        let sign = if bits >> (self.bits() - 1) == 1 {
-            -1.0
-        } else {
-            1.0
-        };
+        let bits = if self.bits() == 64 { bits } else { bits & ((1 << self.bits()) - 1) };
+        let sign = if bits >> (self.bits() - 1) == 1 { -1.0 } else { 1.0 };
         let magnitude = bits & ((1 << (self.exponent + self.mantissa)) - 1);
         let field = (magnitude >> self.mantissa) as i32;
         let mantissa = magnitude & ((1 << self.mantissa) - 1);
         match self.specials {
             Specials::Ieee if field == (1 << self.exponent) - 1 => {
-                return if mantissa == 0 {
-                    sign * f64::INFINITY
-                } else {
-                    f64::NAN
-                };
+                return if mantissa == 0 { sign * f64::INFINITY } else { f64::NAN };
             }
             Specials::AllOnesNan if magnitude == self.nan() => return f64::NAN,
             Specials::NegativeZeroNan if bits == self.nan() => return f64::NAN,
@@ -161,10 +139,7 @@ impl Format {
                 Overflow::SaturateFinite => !infinite,
                 Overflow::Infinite => keeps_finite && !infinite,
             };
-            match (
-                saturates || self.specials == Specials::None,
-                self.infinity(),
-            ) {
+            match (saturates || self.specials == Specials::None, self.infinity()) {
                 (true, _) => sign | self.largest(),
                 (false, Some(infinity)) => sign | infinity,
                 (false, None) if self.specials == Specials::AllOnesNan => sign | self.nan(),
@@ -183,11 +158,7 @@ impl Format {
             _ => (fraction | 1 << 52, field - 1075),
         };
         if significand == 0 {
-            return if self.specials == Specials::NegativeZeroNan {
-                0
-            } else {
-                sign
-            };
+            return if self.specials == Specials::NegativeZeroNan { 0 } else { sign };
         }
         // The exponent of the last place kept: that of the value's binade, or of the subnormals.
         let top = 63 - significand.leading_zeros() as i32 + scale;
@@ -205,11 +176,7 @@ impl Format {
             kept + u64::from(rounds_up(mode, kept & 1 == 1, rest, 1 << drop, negative))
         };
         // A carry out of the mantissa moves into the exponent by itself.
-        let magnitude = if top >= smallest {
-            ((top - smallest) as u64) * (1 << self.mantissa) + kept
-        } else {
-            kept
-        };
+        let magnitude = if top >= smallest { ((top - smallest) as u64) * (1 << self.mantissa) + kept } else { kept };
         if magnitude > self.largest() {
             return too_large(false);
         }
@@ -222,11 +189,7 @@ impl Format {
 
 /// `2^e` for any `e` whose result is a normal or subnormal `f64`.
 fn exp2(e: i32) -> f64 {
-    if e >= -1022 {
-        f64::from_bits(((e + 1023) as u64) << 52)
-    } else {
-        f64::from_bits(1 << (e + 1074))
-    }
+    if e >= -1022 { f64::from_bits(((e + 1023) as u64) << 52) } else { f64::from_bits(1 << (e + 1074)) }
 }
 
 #[cfg(test)]
@@ -251,13 +214,9 @@ mod tests {
         for format in SMALL {
             for bits in 0..1_u64 << format.bits() {
                 let value = format.decode(bits);
-                for mode in [
-                    Rounding::NearestEven,
-                    Rounding::TowardZero,
-                    Rounding::Up,
-                    Rounding::Down,
-                    Rounding::NearestAway,
-                ] {
+                for mode in
+                    [Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::Down, Rounding::NearestAway]
+                {
                     let back = format.encode(value, mode, Overflow::Infinite);
                     if value.is_nan() {
                         assert!(format.decode(back).is_nan(), "{format:?} {bits:#x}");
@@ -304,10 +263,7 @@ mod tests {
         assert_eq!(Format::E4M3.decode(Format::E4M3.largest()), 448.0);
         assert_eq!(Format::E5M2.decode(Format::E5M2.largest()), 57344.0);
         assert_eq!(Format::E4M3_FNUZ.decode(Format::E4M3_FNUZ.largest()), 240.0);
-        assert_eq!(
-            Format::E5M2_FNUZ.decode(Format::E5M2_FNUZ.largest()),
-            57344.0
-        );
+        assert_eq!(Format::E5M2_FNUZ.decode(Format::E5M2_FNUZ.largest()), 57344.0);
         assert_eq!(Format::E2M1.decode(Format::E2M1.largest()), 6.0);
         assert_eq!(Format::E2M3.decode(Format::E2M3.largest()), 7.5);
         assert_eq!(Format::E3M2.decode(Format::E3M2.largest()), 28.0);
@@ -316,10 +272,7 @@ mod tests {
         assert_eq!(e(Format::E4M3, -465.0, Overflow::Saturate), 0xFE);
         assert_eq!(e(Format::E5M2, f64::INFINITY, Overflow::Infinite), 0x7C);
         assert_eq!(e(Format::E5M2, f64::INFINITY, Overflow::Saturate), 0x7B);
-        assert_eq!(
-            e(Format::E5M2, f64::INFINITY, Overflow::SaturateFinite),
-            0x7C
-        );
+        assert_eq!(e(Format::E5M2, f64::INFINITY, Overflow::SaturateFinite), 0x7C);
         assert_eq!(e(Format::E4M3_FNUZ, -0.0, Overflow::Infinite), 0);
         assert_eq!(e(Format::E4M3_FNUZ, 1e9, Overflow::Infinite), 0x80);
         assert_eq!(e(Format::E2M1, 1e9, Overflow::Infinite), 0x7);

@@ -36,9 +36,5 @@ pub fn f32_to_bf16(value: f32) -> u16 {
 /// Flushes a subnormal to a zero of the same sign.
 #[inline]
 pub fn flush_f32(value: f32) -> f32 {
-    if value.to_bits() & 0x7F80_0000 == 0 {
-        f32::from_bits(value.to_bits() & 0x8000_0000)
-    } else {
-        value
-    }
+    if value.to_bits() & 0x7F80_0000 == 0 { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
 }

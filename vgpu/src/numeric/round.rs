@@ -63,9 +63,7 @@ pub fn round_f64_to_f32(value: f64, mode: Rounding) -> f32 {
         Rounding::TowardZero => value < 0.0,
         // Ties to even is also ties away, but for the tie itself.
         Rounding::NearestAway | Rounding::NearestEven | Rounding::Stochastic(_) => {
-            return f32::from_bits(
-                super::Format::F32.encode(value, mode, Overflow::Infinite) as u32
-            );
+            return f32::from_bits(super::Format::F32.encode(value, mode, Overflow::Infinite) as u32);
         }
     };
     match (wants_up, f64::from(nearest) > value) {
@@ -78,9 +76,7 @@ pub fn round_f64_to_f32(value: f64, mode: Rounding) -> f32 {
 /// `a * b + c` in `f32`, rounded once in the given direction.
 pub fn fma_f32(a: f32, b: f32, c: f32, mode: Rounding) -> f32 {
     let nearest = a.mul_add(b, c);
-    if mode == Rounding::NearestEven
-        || !(nearest.is_finite() || a.is_finite() && b.is_finite() && c.is_finite())
-    {
+    if mode == Rounding::NearestEven || !(nearest.is_finite() || a.is_finite() && b.is_finite() && c.is_finite()) {
         return nearest;
     }
     // The product is exact in f64. The sum is made exact as high + low (two-sum), and the direction follows from where the exact sum lies
@@ -141,10 +137,7 @@ mod tests {
         assert_eq!(round_f64_to_f32(1e300, Rounding::Up), f32::INFINITY);
         assert_eq!(round_f64_to_f32(1e-300, Rounding::Up), f32::from_bits(1));
         let tie = f64::from(1.0_f32) + f64::from(f32::EPSILON) / 2.0;
-        assert_eq!(
-            round_f64_to_f32(tie, Rounding::NearestAway),
-            1.0 + f32::EPSILON
-        );
+        assert_eq!(round_f64_to_f32(tie, Rounding::NearestAway), 1.0 + f32::EPSILON);
         assert_eq!(round_f64_to_f32(tie, Rounding::NearestEven), 1.0);
     }
 
@@ -154,17 +147,8 @@ mod tests {
         let tiny = 2.0_f32.powi(-30);
         assert_eq!(fma_f32(tiny, tiny, 1.0, Rounding::NearestEven), 1.0);
         assert_eq!(fma_f32(tiny, tiny, 1.0, Rounding::Up), 1.0 + f32::EPSILON);
-        assert_eq!(
-            fma_f32(tiny, -tiny, 1.0, Rounding::Down),
-            1.0 - f32::EPSILON / 2.0
-        );
-        assert_eq!(
-            fma_f32(tiny, -tiny, 1.0, Rounding::TowardZero),
-            1.0 - f32::EPSILON / 2.0
-        );
-        assert_eq!(
-            fma_f32(1.0, 1.0, -1.0, Rounding::Down).to_bits(),
-            (-0.0_f32).to_bits()
-        );
+        assert_eq!(fma_f32(tiny, -tiny, 1.0, Rounding::Down), 1.0 - f32::EPSILON / 2.0);
+        assert_eq!(fma_f32(tiny, -tiny, 1.0, Rounding::TowardZero), 1.0 - f32::EPSILON / 2.0);
+        assert_eq!(fma_f32(1.0, 1.0, -1.0, Rounding::Down).to_bits(), (-0.0_f32).to_bits());
     }
 }

@@ -71,10 +71,7 @@ impl Record {
             | u64::from(seen.mask) << 24
             | u64::from(seen.atomic) << 23
             | u64::from(seen.releases & ((1 << RELEASE_BITS) - 1));
-        self.who.store(
-            u64::from(seen.program + 1) << 32 | u64::from(seen.clock),
-            Relaxed,
-        );
+        self.who.store(u64::from(seen.program + 1) << 32 | u64::from(seen.clock), Relaxed);
         self.place.store(place, Relaxed);
     }
 
@@ -115,26 +112,10 @@ pub struct GlobalShadow {
 impl GlobalShadow {
     /// An empty shadow for a launch of so many programs. Pages come into being when they are touched.
     pub fn new(memory: &Snapshot, programs: usize) -> Self {
-        let pages = |size: u64| {
-            (0..(size as usize).div_ceil(PAGE))
-                .map(|_| Page::new())
-                .collect()
-        };
-        let allocations = memory
-            .allocations()
-            .iter()
-            .map(|a| {
-                if a.is_freed() {
-                    Box::default()
-                } else {
-                    pages(a.size())
-                }
-            })
-            .collect();
-        Self {
-            allocations,
-            programs: (0..programs).map(|_| ProgramOrder::default()).collect(),
-        }
+        let pages = |size: u64| (0..(size as usize).div_ceil(PAGE)).map(|_| Page::new()).collect();
+        let allocations =
+            memory.allocations().iter().map(|a| if a.is_freed() { Box::default() } else { pages(a.size()) }).collect();
+        Self { allocations, programs: (0..programs).map(|_| ProgramOrder::default()).collect() }
     }
 
     /// The order counters of a program.
@@ -170,33 +151,20 @@ impl GlobalShadow {
                     && if seen.program == program {
                         seen.site.agent != site.agent && seen.clock > clock.get(seen.site.agent)
                     } else {
-                        let released = self.programs[seen.program as usize].releases.load(Relaxed)
-                            & ((1 << RELEASE_BITS) - 1);
+                        let released =
+                            self.programs[seen.program as usize].releases.load(Relaxed) & ((1 << RELEASE_BITS) - 1);
                         released == seen.releases || order.acquires.load(Relaxed) == 0
                     }
             };
             if conflict.is_none() {
-                let told = |seen: Seen, action| GlobalConflict {
-                    program: seen.program,
-                    other: seen.site,
-                    action,
-                };
-                conflict = cell.write.get().filter(races).map(|seen| {
-                    told(
-                        seen,
-                        if seen.atomic {
-                            Action::Atomic
-                        } else {
-                            Action::Write
-                        },
-                    )
-                });
+                let told = |seen: Seen, action| GlobalConflict { program: seen.program, other: seen.site, action };
+                conflict = cell
+                    .write
+                    .get()
+                    .filter(races)
+                    .map(|seen| told(seen, if seen.atomic { Action::Atomic } else { Action::Write }));
                 if conflict.is_none() && action != Action::Read {
-                    conflict = cell
-                        .read
-                        .get()
-                        .filter(races)
-                        .map(|seen| told(seen, Action::Read));
+                    conflict = cell.read.get().filter(races).map(|seen| told(seen, Action::Read));
                 }
             }
             let seen = Seen {
@@ -227,26 +195,13 @@ mod tests {
         memory.allocate("a", 8192, Fill::Zero)?;
         let shadow = GlobalShadow::new(&memory.snapshot(), 2);
         let clock = VectorClock::of_agent(1, 0);
-        let site = |pc| Site {
-            agent: 0,
-            lane: 5,
-            pc,
-        };
-        let access = |offset, action, program, pc| {
-            shadow.access((0, offset), 4, action, program, site(pc), &clock)
-        };
+        let site = |pc| Site { agent: 0, lane: 5, pc };
+        let access = |offset, action, program, pc| shadow.access((0, offset), 4, action, program, site(pc), &clock);
         assert_eq!(access(4096, Action::Write, 0, 1), None);
         assert_eq!(access(4096, Action::Write, 0, 2), None);
         assert_eq!(access(4092, Action::Write, 1, 2), None);
         let conflict = access(4096, Action::Read, 1, 3);
-        assert_eq!(
-            conflict,
-            Some(GlobalConflict {
-                program: 0,
-                other: site(2),
-                action: Action::Write
-            })
-        );
+        assert_eq!(conflict, Some(GlobalConflict { program: 0, other: site(2), action: Action::Write }));
         assert_eq!(access(0, Action::Atomic, 0, 4), None);
         assert_eq!(access(0, Action::Atomic, 1, 5), None);
         assert!(access(0, Action::Read, 0, 6).is_some());

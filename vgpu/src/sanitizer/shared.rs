@@ -21,10 +21,7 @@ struct Record {
 
 impl Record {
     fn new(clock: u32, site: Site, mask: u32) -> Self {
-        Self {
-            clock,
-            place: (site.pc & 0x3F_FFFF) << 10 | u32::from(site.lane & 63) << 4 | mask,
-        }
+        Self { clock, place: (site.pc & 0x3F_FFFF) << 10 | u32::from(site.lane & 63) << 4 | mask }
     }
 
     fn mask(self) -> u32 {
@@ -32,11 +29,7 @@ impl Record {
     }
 
     fn site(self, agent: u16) -> Site {
-        Site {
-            agent,
-            lane: ((self.place >> 4) & 63) as u8,
-            pc: self.place >> 10,
-        }
+        Site { agent, lane: ((self.place >> 4) & 63) as u8, pc: self.place >> 10 }
     }
 }
 
@@ -101,15 +94,8 @@ impl SharedShadow {
                 && !(action == Action::Atomic && self.atomic[word])
                 && conflict.is_none()
             {
-                let action = if self.atomic[word] {
-                    Action::Atomic
-                } else {
-                    Action::Write
-                };
-                conflict = Some(SharedConflict {
-                    other: write.site(writer),
-                    action,
-                });
+                let action = if self.atomic[word] { Action::Atomic } else { Action::Write };
+                conflict = Some(SharedConflict { other: write.site(writer), action });
             }
             if action == Action::Read {
                 self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask);
@@ -120,14 +106,8 @@ impl SharedShadow {
                     continue;
                 }
                 let read = self.reads[agent * self.words + word];
-                if read.clock > clock.get(agent as u16)
-                    && read.mask() & mask != 0
-                    && conflict.is_none()
-                {
-                    conflict = Some(SharedConflict {
-                        other: read.site(agent as u16),
-                        action: Action::Read,
-                    });
+                if read.clock > clock.get(agent as u16) && read.mask() & mask != 0 && conflict.is_none() {
+                    conflict = Some(SharedConflict { other: read.site(agent as u16), action: Action::Read });
                 }
             }
             self.writes[word] = Record::new(now, site, mask);
@@ -151,10 +131,7 @@ impl SharedShadow {
     /// The first byte of the range that nobody wrote.
     #[inline]
     pub fn first_unwritten(&self, offset: usize, len: usize) -> Option<usize> {
-        self.written[offset..offset + len]
-            .iter()
-            .position(|&written| !written)
-            .map(|at| offset + at)
+        self.written[offset..offset + len].iter().position(|&written| !written).map(|at| offset + at)
     }
 
     /// Marks bytes as written without an access, as for memory that comes initialised.
@@ -180,18 +157,9 @@ mod tests {
     fn a_barrier_orders_and_its_absence_is_found() {
         let mut shadow = SharedShadow::new(64, 2);
         let mut clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
-        assert_eq!(
-            shadow.access(0, 16, Action::Write, site(0, 1), &clocks[0]),
-            None
-        );
+        assert_eq!(shadow.access(0, 16, Action::Write, site(0, 1), &clocks[0]), None);
         let conflict = shadow.access(8, 4, Action::Read, site(1, 2), &clocks[1]);
-        assert_eq!(
-            conflict,
-            Some(SharedConflict {
-                other: site(0, 1),
-                action: Action::Write
-            })
-        );
+        assert_eq!(conflict, Some(SharedConflict { other: site(0, 1), action: Action::Write }));
         // A barrier: both learn of each other and go on.
         let mut joined = clocks[0].clone();
         joined.join(&clocks[1]);
@@ -199,38 +167,19 @@ mod tests {
             *clock = joined.clone();
             clock.tick(agent as u16);
         }
-        assert_eq!(
-            shadow.access(8, 4, Action::Read, site(1, 3), &clocks[1]),
-            None
-        );
+        assert_eq!(shadow.access(8, 4, Action::Read, site(1, 3), &clocks[1]), None);
         // Write after read, without a barrier.
         let conflict = shadow.access(0, 16, Action::Write, site(0, 4), &clocks[0]);
-        assert_eq!(
-            conflict,
-            Some(SharedConflict {
-                other: site(1, 3),
-                action: Action::Read
-            })
-        );
+        assert_eq!(conflict, Some(SharedConflict { other: site(1, 3), action: Action::Read }));
     }
 
     #[test]
     fn bytes_of_a_word_are_told_apart() {
         let mut shadow = SharedShadow::new(8, 2);
         let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
-        assert_eq!(
-            shadow.access(0, 2, Action::Write, site(0, 1), &clocks[0]),
-            None
-        );
-        assert_eq!(
-            shadow.access(2, 2, Action::Write, site(1, 2), &clocks[1]),
-            None
-        );
-        assert!(
-            shadow
-                .access(1, 2, Action::Write, site(0, 3), &clocks[0])
-                .is_some()
-        );
+        assert_eq!(shadow.access(0, 2, Action::Write, site(0, 1), &clocks[0]), None);
+        assert_eq!(shadow.access(2, 2, Action::Write, site(1, 2), &clocks[1]), None);
+        assert!(shadow.access(1, 2, Action::Write, site(0, 3), &clocks[0]).is_some());
         assert_eq!(shadow.first_unwritten(0, 8), Some(4));
     }
 
@@ -238,18 +187,8 @@ mod tests {
     fn atomics_do_not_race_with_each_other() {
         let mut shadow = SharedShadow::new(8, 2);
         let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
-        assert_eq!(
-            shadow.access(0, 4, Action::Atomic, site(0, 1), &clocks[0]),
-            None
-        );
-        assert_eq!(
-            shadow.access(0, 4, Action::Atomic, site(1, 2), &clocks[1]),
-            None
-        );
-        assert!(
-            shadow
-                .access(0, 4, Action::Read, site(0, 3), &clocks[0])
-                .is_some()
-        );
+        assert_eq!(shadow.access(0, 4, Action::Atomic, site(0, 1), &clocks[0]), None);
+        assert_eq!(shadow.access(0, 4, Action::Atomic, site(1, 2), &clocks[1]), None);
+        assert!(shadow.access(0, 4, Action::Read, site(0, 3), &clocks[0]).is_some());
     }
 }

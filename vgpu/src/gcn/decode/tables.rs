@@ -1,0 +1,158 @@
+//! The instruction tables of each architecture: encoding, opcode, mnemonic, and the registers of each operand.
+//!
+//! The tables are data, made by `tools/gcn_tables.py` from what LLVM's disassembler says of every opcode of every encoding.
+
+use crate::gcn::arch::Arch;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// How an instruction is laid out in its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Encoding {
+    Sop1,
+    Sop2,
+    Sopk,
+    Sopc,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    Vop3,
+    Vop3p,
+    VopdX,
+    VopdY,
+    Ds,
+    Flat,
+    Global,
+    Scratch,
+    Mubuf,
+    Mtbuf,
+}
+
+impl Encoding {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "SOP1" => Self::Sop1,
+            "SOP2" => Self::Sop2,
+            "SOPK" => Self::Sopk,
+            "SOPC" => Self::Sopc,
+            "SOPP" => Self::Sopp,
+            "SMEM" => Self::Smem,
+            "VOP1" => Self::Vop1,
+            "VOP2" => Self::Vop2,
+            "VOPC" => Self::Vopc,
+            "VOP3" => Self::Vop3,
+            "VOP3P" => Self::Vop3p,
+            "VOPDX" => Self::VopdX,
+            "VOPDY" => Self::VopdY,
+            "DS" => Self::Ds,
+            "FLAT" => Self::Flat,
+            "GLOBAL" => Self::Global,
+            "SCRATCH" => Self::Scratch,
+            "MUBUF" => Self::Mubuf,
+            "MTBUF" => Self::Mtbuf,
+            _ => return None,
+        })
+    }
+}
+
+/// The shape of one operand, in the order of the assembler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// So many vector registers.
+    Vector(u8),
+    /// So many scalar registers.
+    Scalar(u8),
+    /// Half a vector register.
+    Half,
+    /// The vector condition code, implied.
+    Vcc,
+    /// A literal or an immediate.
+    Constant,
+}
+
+impl Shape {
+    fn parse(token: &str) -> Option<Self> {
+        let (kind, count) = token.split_at_checked(1)?;
+        Some(match (kind, count.parse()) {
+            ("v", Ok(n)) => Self::Vector(n),
+            ("s", Ok(n)) => Self::Scalar(n),
+            ("h", _) => Self::Half,
+            ("c", _) => Self::Vcc,
+            _ => Self::Constant,
+        })
+    }
+
+    /// Registers that it takes.
+    pub(crate) fn registers(self) -> u8 {
+        match self {
+            Self::Vector(n) | Self::Scalar(n) => n,
+            _ => 1,
+        }
+    }
+}
+
+/// A row of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// As the architecture calls it.
+    pub mnemonic: &'static str,
+    /// As this machine calls it: the name of GFX9 where there is one.
+    pub name: &'static str,
+    pub shapes: Vec<Shape>,
+}
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: HashMap<(Encoding, u16), Row>,
+}
+
+impl Table {
+    /// The table of an architecture, read once.
+    pub(crate) fn of(arch: Arch) -> &'static Self {
+        static TABLES: [OnceLock<Table>; 4] = [const { OnceLock::new() }; 4];
+        let (slot, text) = match arch {
+            Arch::Gfx942 => (0, include_str!("tables/gfx942.txt")),
+            Arch::Gfx950 => (1, include_str!("tables/gfx950.txt")),
+            Arch::Gfx1100 => (2, include_str!("tables/gfx1100.txt")),
+            Arch::Gfx1201 => (3, include_str!("tables/gfx1201.txt")),
+        };
+        TABLES[slot].get_or_init(|| Self::parse(text))
+    }
+
+    fn parse(text: &'static str) -> Self {
+        let row = |line: &'static str| {
+            let mut words = line.split(' ');
+            let encoding = Encoding::parse(words.next()?)?;
+            let opcode = words.next()?.parse().ok()?;
+            let mnemonic = words.next()?;
+            let shapes = words.map(Shape::parse).collect::<Option<_>>()?;
+            Some(((encoding, opcode), Row { mnemonic, name: super::names::canonical(mnemonic), shapes }))
+        };
+        Self { rows: text.lines().filter_map(row).collect() }
+    }
+
+    /// The instruction with an opcode.
+    pub(crate) fn get(&self, encoding: Encoding, opcode: u32) -> Option<&Row> {
+        self.rows.get(&(encoding, opcode as u16))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_every_table_is_read() {
+        for (arch, text) in [
+            (Arch::Gfx942, include_str!("tables/gfx942.txt")),
+            (Arch::Gfx950, include_str!("tables/gfx950.txt")),
+            (Arch::Gfx1100, include_str!("tables/gfx1100.txt")),
+            (Arch::Gfx1201, include_str!("tables/gfx1201.txt")),
+        ] {
+            assert_eq!(Table::of(arch).rows.len(), text.lines().count(), "{arch}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The AMD machine: executes the machine code in a code object, as a GPU of its architecture would.
+//!
+//! ```text
+//! code object -> elf, metadata, descriptor, lines -> CodeObject
+//!             -> decode (tables by architecture)  -> Program: instructions with handlers
+//! launch      -> kernarg, registers               -> workgroups on threads -> sched -> exec
+//! ```
+//!
+//! ```no_run
+//! use tegula_vgpu::gcn::Module;
+//! use tegula_vgpu::launch::{Argument, Launch};
+//! use tegula_vgpu::memory::{Fill, GlobalMemory};
+//! # fn main() -> tegula_vgpu::error::Result<()> {
+//! # let bytes = Vec::new();
+//! let memory = GlobalMemory::default();
+//! let out = memory.allocate("out", 4096, Fill::Poison)?;
+//! let module = Module::load(&bytes)?;
+//! let launch = Launch::new("fill").grid([4, 1, 1]).block([256, 1, 1]).arg(Argument::pointer(out));
+//! let outcome = module.launch(&launch, &memory)?;
+//! assert!(outcome.is_clean());
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod arch;
+mod decode;
+pub mod descriptor;
+pub mod elf;
+mod exec;
+mod inst;
+mod launch;
+pub mod lines;
+pub mod metadata;
+mod program;
+mod sched;
+mod text;
+
+use crate::error::{Error, Result};
+use crate::launch::{Launch, Outcome};
+use crate::memory::{Fill, GlobalMemory};
+use elf::{CodeObject, ElfKernel};
+use program::Program;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
+pub use arch::Arch;
+
+/// A loaded code object.
+pub struct Module {
+    object: CodeObject,
+    /// Decoded for waves of 64, and of 32.
+    programs: [OnceLock<Program>; 2],
+    /// Where the image lies in each memory that kernels were launched with, by the memory's own address.
+    images: Mutex<HashMap<usize, u64>>,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Copy)]
+pub struct Kernel<'a> {
+    module: &'a Module,
+    kernel: &'a ElfKernel,
+}
+
+impl Module {
+    /// Reads a code object.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        Ok(Self { object: CodeObject::parse(bytes)?, programs: Default::default(), images: Mutex::default() })
+    }
+
+    /// The processor that it is for.
+    pub fn arch(&self) -> Arch {
+        self.object.arch
+    }
+
+    /// The code object's parts.
+    pub fn object(&self) -> &CodeObject {
+        &self.object
+    }
+
+    /// Its kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = Kernel<'_>> {
+        self.object.kernels.iter().map(|kernel| Kernel { module: self, kernel })
+    }
+
+    /// The kernel with a name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel<'_>> {
+        self.kernels().find(|kernel| kernel.name() == name).ok_or_else(|| {
+            let names: Vec<_> = self.kernels().map(|kernel| format!("`{}`", kernel.name())).collect();
+            Error::BadLaunch(format!("no kernel `{name}`; the module has {}", names.join(", ")))
+        })
+    }
+
+    /// Runs a kernel to its end.
+    pub fn launch(&self, launch: &Launch, memory: &GlobalMemory) -> Result<Outcome> {
+        self.kernel(&launch.entry)?.launch(launch, memory)
+    }
+
+    /// The address of a global variable in a memory, and its size.
+    pub fn global(&self, name: &str, memory: &GlobalMemory) -> Result<(u64, u64)> {
+        let &(offset, size) =
+            self.object.globals.get(name).ok_or_else(|| Error::Memory(format!("no global variable `{name}`")))?;
+        Ok((self.image(memory)? + offset, size))
+    }
+
+    fn program(&self, wave32: bool) -> &Program {
+        self.programs[usize::from(wave32)].get_or_init(|| Program::decode(&self.object, wave32))
+    }
+
+    /// Puts the image into a memory, once.
+    fn image(&self, memory: &GlobalMemory) -> Result<u64> {
+        let key = std::ptr::from_ref(memory) as usize;
+        let mut images = self.images.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(&address) = images.get(&key) {
+            // A memory made later may stand where an earlier one stood: then the image is not in it.
+            let mut first = [0; 4];
+            if memory.read(address, &mut first).is_ok() && self.object.image.starts_with(&first) {
+                return Ok(address);
+            }
+        }
+        let address = memory.allocate("code object", self.object.image.len() as u64, Fill::Zero)?;
+        memory.write(address, &self.object.image)?;
+        for relocation in &self.object.relocations {
+            let target = address.wrapping_add(relocation.target);
+            memory.write(address + relocation.offset, &target.to_le_bytes())?;
+        }
+        images.insert(key, address);
+        Ok(address)
+    }
+}
+
+impl Kernel<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.kernel.info.name
+    }
+
+    /// What the metadata says about it.
+    pub fn info(&self) -> &metadata::KernelInfo {
+        &self.kernel.info
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> &descriptor::KernelDescriptor {
+        &self.kernel.descriptor
+    }
+
+    /// The instructions that this machine cannot execute; empty when all are supported.
+    pub fn unsupported(&self) -> Vec<Error> {
+        let functions = &self.module.object.functions;
+        let entry = self.kernel.entry;
+        let end = functions.iter().map(|&(address, _)| address).find(|&address| address > entry).unwrap_or(u64::MAX);
+        self.module.program(self.kernel.descriptor.wave32).unsupported(entry, end)
+    }
+
+    /// Mnemonics of the whole module with how often each occurs, and whether this machine executes it.
+    pub fn mnemonics(&self) -> Vec<(&'static str, usize, bool)> {
+        let program = self.module.program(self.kernel.descriptor.wave32);
+        let mut counts: HashMap<&'static str, (usize, bool)> = HashMap::new();
+        for inst in &program.insts {
+            counts.entry(inst.name).or_insert((0, inst.supported)).0 += 1;
+        }
+        let mut all: Vec<_> = counts.into_iter().map(|(name, (count, supported))| (name, count, supported)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Runs it to its end. The launch's entry is not looked at.
+    pub fn launch(&self, launch: &Launch, memory: &GlobalMemory) -> Result<Outcome> {
+        let image = self.module.image(memory)?;
+        let program = self.module.program(self.kernel.descriptor.wave32);
+        launch::run(&self.module.object, program, self.kernel, image, launch, memory)
+    }
+}

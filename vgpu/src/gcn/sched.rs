@@ -1,0 +1,169 @@
+//! The scheduler of a workgroup: which wave runs when, barriers, and the end.
+//!
+//! The order is pseudo-random but a pure function of the launch's seed and the workgroup's number, so that races move when the seed does and
+//! stay when it does not.
+
+use crate::error::{Error, Result};
+use crate::finding::FindingKind;
+use crate::gcn::exec::Cx;
+use crate::gcn::exec::state::{Env, Flow, Group, Wave, WaveState};
+use crate::launch::Launch;
+use crate::sanitizer::VectorClock;
+
+/// A small generator (xorshift64*): the sequence is all that matters.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64, workgroup: u32) -> Self {
+        let mixed =
+            (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(workgroup).wrapping_mul(0xbf58_476d_1ce4_e5b9));
+        Self(mixed | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (((self.next() >> 32) * limit as u64) >> 32) as usize
+    }
+}
+
+/// The most instructions that a wave executes before another may run.
+const LONGEST_TURN: usize = 512;
+
+/// Runs a workgroup to its end.
+pub(crate) fn run(env: &Env<'_>, group: &mut Group, waves: &mut [Wave], launch: &Launch) -> Result<()> {
+    let mut random = Random::new(launch.seed, group.linear);
+    let mut ready: Vec<usize> = (0..waves.len()).collect();
+    let mut left = launch.instruction_limit;
+    while !ready.is_empty() || release(env, group, waves, &mut ready)? {
+        let chosen = random.below(ready.len());
+        let wave = &mut waves[ready[chosen]];
+        // Turns of very different length move waves against each other.
+        let turn = 1 + random.below(LONGEST_TURN);
+        let before = wave.executed;
+        turn_of(env, group, wave, turn)?;
+        left = left.saturating_sub(wave.executed - before);
+        if left == 0 {
+            return Err(Error::InstructionLimit {
+                kernel: env.kernel.to_owned(),
+                program: group.id,
+                limit: launch.instruction_limit,
+            });
+        }
+        if wave.state != WaveState::Running {
+            ready.swap_remove(chosen);
+        }
+    }
+    Ok(())
+}
+
+/// Lets a wave execute at most `turn` instructions.
+fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Result<()> {
+    let program = env.program;
+    let Some(mut at) = program.at(wave.pc) else { return Err(lost(env, group, wave)) };
+    let mut cx = Cx { w: wave, g: group, env, next: 0, flow: Flow::Next, defined: u64::MAX };
+    for _ in 0..turn {
+        let Some(inst) = program.insts.get(at) else { return Err(lost(env, cx.g, cx.w)) };
+        cx.defined = u64::MAX;
+        cx.w.ticks += 1;
+        cx.w.executed += 1;
+        cx.g.counters.count(inst.class, cx.w.exec.count_ones());
+        (inst.run)(&mut cx, inst);
+        at += 1;
+        match std::mem::replace(&mut cx.flow, Flow::Next) {
+            Flow::Next => {}
+            Flow::Jump => {
+                cx.w.pc = cx.next;
+                match program.at(cx.next) {
+                    Some(index) => at = index,
+                    None => return Err(lost(env, cx.g, cx.w)),
+                }
+            }
+            Flow::Barrier => {
+                cx.g.counters.barriers += 1;
+                cx.w.pc = u64::from(inst.pc + inst.size);
+                cx.w.state = WaveState::Barrier(inst.pc);
+                return Ok(());
+            }
+            Flow::Yield => {
+                cx.w.pc = u64::from(inst.pc + inst.size);
+                return Ok(());
+            }
+            Flow::End => {
+                cx.drain();
+                cx.w.state = WaveState::Done;
+                return Ok(());
+            }
+            Flow::Fail(error) => return Err(error),
+        }
+    }
+    match program.insts.get(at) {
+        Some(inst) => cx.w.pc = u64::from(inst.pc),
+        None => return Err(lost(env, cx.g, cx.w)),
+    }
+    Ok(())
+}
+
+fn lost(env: &Env<'_>, group: &Group, wave: &Wave) -> Error {
+    Error::Fault {
+        kernel: env.kernel.to_owned(),
+        program: group.id,
+        location: crate::error::Location::code(wave.pc),
+        detail: format!("wave {} goes on where there is no code", wave.id),
+    }
+}
+
+/// When no wave can run: lets those at the barrier pass it. False when all are done.
+fn release(env: &Env<'_>, group: &mut Group, waves: &mut [Wave], ready: &mut Vec<usize>) -> Result<bool> {
+    let waiting: Vec<(usize, u32)> = waves
+        .iter()
+        .enumerate()
+        .filter_map(|(index, wave)| match wave.state {
+            WaveState::Barrier(pc) => Some((index, pc)),
+            _ => None,
+        })
+        .collect();
+    let Some(&(first, pc)) = waiting.first() else { return Ok(false) };
+    if env.sanitize {
+        check_barrier(env, group, waves, first, pc, &waiting);
+    }
+    // Whoever passes knows all that the others did before, and goes on to a new instant.
+    let mut joined = VectorClock::new(waves.len());
+    for &(index, _) in &waiting {
+        joined.join(&group.clocks[index]);
+    }
+    for &(index, _) in &waiting {
+        group.clocks[index] = joined.clone();
+        group.clocks[index].tick(index as u16);
+        waves[index].state = WaveState::Running;
+        ready.push(index);
+    }
+    Ok(true)
+}
+
+/// A barrier is for all waves of the workgroup, at one place.
+fn check_barrier(
+    env: &Env<'_>,
+    group: &mut Group,
+    waves: &mut [Wave],
+    first: usize,
+    pc: u32,
+    waiting: &[(usize, u32)],
+) {
+    let done = waves.iter().find(|wave| wave.state == WaveState::Done).map(|wave| wave.id);
+    let elsewhere = waiting.iter().find(|&&(_, other)| other != pc).copied();
+    let message = match (done, elsewhere) {
+        (Some(id), _) => format!("wave {id} has ended without reaching the barrier that others wait at"),
+        (None, Some((index, other))) => {
+            format!("wave {index} waits at another barrier, at {other:#x}")
+        }
+        (None, None) => return,
+    };
+    let mut cx = Cx { w: &mut waves[first], g: group, env, next: 0, flow: Flow::Next, defined: u64::MAX };
+    cx.find(FindingKind::BarrierDivergence, pc, None, None, None, message);
+}
