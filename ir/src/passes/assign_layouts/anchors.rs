@@ -168,3 +168,64 @@ pub(super) fn default_layout(shape: &[u32], threads: Threads) -> LayoutRef {
     let each = (count / (threads.lanes * threads.warps)).clamp(1, 4);
     LayoutRef::new(Blocked::coalesced(shape, &order, each, threads.lanes, threads.warps).layout(shape))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accumulators_use_all_threads_that_have_work() {
+        for m in [1u32, 7, 16, 64, 128, 256] {
+            for n in [1u32, 8, 33, 64, 256] {
+                for batch in [1u32, 3] {
+                    for (lanes, warps) in [(32, 1), (32, 4), (64, 4), (32, 16)] {
+                        for rows_first in [false, true] {
+                            let shape = [batch, m, n];
+                            let layout = dot_layout(&shape, Threads { lanes, warps }, rows_first);
+                            assert!(layout.is_surjective(), "{layout}");
+                            assert_eq!((layout.in_size(Dim::Lane), layout.in_size(Dim::Warp)), (lanes, warps));
+                            let padded: u32 = shape.iter().map(|extent| extent.next_power_of_two()).product();
+                            let each = (padded / (lanes * warps)).max(1);
+                            assert_eq!(layout.in_size(Dim::Register), each, "{layout}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn accumulators_of_common_sizes() {
+        let text = |shape: [u32; 2], lanes, warps, rows_first| {
+            dot_layout(&shape, Threads { lanes, warps }, rows_first).to_string()
+        };
+        // 16 rows by 32 columns a warp and step; the warps of a square tile stand in a square.
+        assert_eq!(
+            text([128, 128], 32, 4, false),
+            "128x128: reg d1[1 2] d0[1 2] d1[64] d0[32 64], lane d1[4 8 16] d0[4 8], warp d1[32] d0[16]"
+        );
+        // Where rows are reduced later, a warp owns whole rows.
+        assert_eq!(
+            text([128, 128], 32, 4, true),
+            "128x128: reg d1[1 2] d0[1 2] d1[32 64] d0[64], lane d1[4 8 16] d0[4 8], warp d0[16 32]"
+        );
+        assert_eq!(
+            text([64, 64], 64, 4, false),
+            "64x64: reg d1[1 2] d0[1 2], lane d1[4 8 16] d0[4 8 16], warp d1[32] d0[32]"
+        );
+        assert_eq!(text([16, 16], 32, 4, false), "16x16: reg d1[1], lane d1[2 4 8] d0[1 2], warp d0[4 8]");
+    }
+
+    #[test]
+    fn conversions_cost_what_they_move() {
+        let ty = Type::shaped([64, 64], crate::types::ScalarType::F32);
+        let layout = |text: &str| text.parse::<LinearLayout>().expect(text);
+        let rows = layout("64x64: reg d1[1 2] d0[8 16 32], lane d1[4 8 16 32] d0[1], warp d0[2 4]");
+        let renamed = layout("64x64: reg d0[8] d1[1 2] d0[16 32], lane d1[4 8 16 32] d0[1], warp d0[2 4]");
+        let lanes = layout("64x64: reg d1[1 4] d0[8 16 32], lane d1[2 8 16 32] d0[1], warp d0[2 4]");
+        let columns = layout("64x64: reg d0[1 2] d1[8 16 32], lane d0[4 8 16 32] d1[1], warp d1[2 4]");
+        let costs = [&rows, &renamed, &lanes, &columns].map(|to| conversion_cost(&ty, &rows, to));
+        assert_eq!((costs[0], costs[1]), (0, 0));
+        assert!(costs[2] > 0 && costs[3] > costs[2], "{costs:?}");
+    }
+}
