@@ -316,3 +316,48 @@ fn accumulator_to_operand_of_the_next_product_is_a_renaming() {
     let plan = check_plan(&accumulator, &operand, &ConversionOptions::new(16));
     assert!(matches!(plan, Conversion::Identity | Conversion::Registers { .. }), "{plan:?}");
 }
+
+#[test]
+fn conversions_between_layouts_in_use_have_no_bank_conflicts() {
+    use tegula_ir::layout::fragment::{
+        Mfma, mfma_accumulator, mfma_operand_a, mfma_operand_b, mma_accumulator, mma_operand_a, mma_operand_b,
+        wgmma_accumulator,
+    };
+    let mut checked = 0;
+    for shape in [[64u32, 64], [128, 64], [32, 128], [16, 256], [256, 16]] {
+        for lanes in [32u32, 64] {
+            let mut layouts = Vec::new();
+            for order in [[1usize, 0], [0, 1]] {
+                for vector in [1u32, 2, 4, 8] {
+                    layouts.push(Blocked::coalesced(&shape, &order, vector, lanes, 4).layout(&shape));
+                }
+            }
+            let (both, rows, columns) = ([Some(0), Some(1)], [Some(0), None], [None, Some(1)]);
+            if lanes == 32 {
+                layouts.push(mma_accumulator().tile_warps(&shape, &both));
+                layouts.push(mma_operand_a(16, 16).tile_warps(&shape, &rows));
+                layouts.push(mma_operand_b(16, 16).tile_warps(&shape, &columns));
+                layouts.push(wgmma_accumulator(shape[1]).tile_warps(&shape, &[]));
+            } else {
+                layouts.push(mfma_accumulator(Mfma::M32).tile_warps(&shape, &both));
+                layouts.push(mfma_accumulator(Mfma::M16).tile_warps(&shape, &both));
+                layouts.push(mfma_operand_a(Mfma::M32, 4).tile_warps(&shape, &rows));
+                layouts.push(mfma_operand_b(Mfma::M32, 4).tile_warps(&shape, &columns));
+            }
+            for (source, target) in layouts.iter().flat_map(|a| layouts.iter().map(move |b| (a, b))) {
+                for element_bits in [8u32, 16, 32, 64] {
+                    let options = ConversionOptions { max_shuffle_cost: 0, ..ConversionOptions::new(element_bits) };
+                    let Ok(Conversion::Memory(plan)) = Conversion::plan(source, target, &options) else { continue };
+                    let conflicts = |offsets, width| SharedMemory::COMMON.conflicts(offsets, plan.element_bytes, width);
+                    let found = (
+                        conflicts(&plan.store_offsets, plan.store.width()),
+                        conflicts(&plan.load_offsets, plan.load.width()),
+                    );
+                    assert_eq!(found, (1, 1), "{source} to {target}, {element_bits} bits");
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 1000);
+}
