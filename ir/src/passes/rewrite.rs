@@ -60,11 +60,20 @@ impl Walk<'_> {
     }
 
     fn op(&mut self, f: &mut Function, op: Op, out: &mut Vec<Op>) {
-        f.op_mut(op).kind.for_each_operand_mut(|v| *v = resolve(&self.map, *v));
+        f.op_mut(op).kind.for_each_operand_mut(|v| {
+            let to = resolve(&self.map, *v);
+            self.changed |= to != *v;
+            *v = to;
+        });
         let loc = f.op(op).loc;
         let before = f.op(op).kind.clone();
-        let mut emitter = Emitter { f, out, loc };
-        match (self.visit)(&mut emitter, op) {
+        let mut emitter = Emitter { f, out, loc, replaced: Vec::new() };
+        let action = (self.visit)(&mut emitter, op);
+        for (from, to) in emitter.replaced {
+            // Counts as a change where there is a use.
+            self.replace(f, from, to);
+        }
+        match action {
             Rewrite::Keep => {
                 self.changed |= f.op(op).kind != before;
                 out.push(op);
@@ -127,12 +136,19 @@ pub struct Emitter<'f> {
     pub f: &'f mut Function,
     out: &'f mut Vec<Op>,
     loc: Loc,
+    replaced: Vec<(Value, Value)>,
 }
 
 impl<'f> Emitter<'f> {
     /// An emitter that adds to the end of a list of ops that stands in no block yet.
     pub fn new(f: &'f mut Function, out: &'f mut Vec<Op>, loc: Loc) -> Self {
-        Self { f, out, loc }
+        Self { f, out, loc, replaced: Vec::new() }
+    }
+
+    /// Makes later uses of a value uses of another: of a result of the op visited, which is kept, or of an argument
+    /// of its nested blocks.
+    pub fn replace(&mut self, from: Value, to: Value) {
+        self.replaced.push((from, to));
     }
 
     /// Adds an op and gives its results. A tile result takes the layout of the first operand of its shape.
