@@ -1,0 +1,130 @@
+//! What is known of a kernel without building it.
+
+use tegula_ir::Function;
+
+use super::build::{BuildError, BuildOptions};
+use crate::elem::ScalarType;
+
+/// What is known of a kernel without building it, and how to build it from names.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelInfo {
+    /// Name of the function.
+    pub name: &'static str,
+    /// Module it stands in.
+    pub module: &'static str,
+    /// Its documentation comment.
+    pub doc: &'static str,
+    /// Source file, as the compiler gave it.
+    pub file: &'static str,
+    /// Line of the function's name.
+    pub line: u32,
+    /// Column of the function's name.
+    pub column: u32,
+    /// Parameters in order, without those of build time.
+    pub params: &'static [ParamInfo],
+    /// Parameters of build time (`#[comptime]`).
+    pub comptime: &'static [ComptimeInfo],
+    /// Symbolic dims, in order of declaration.
+    pub dims: &'static [DimInfo],
+    /// Names of the element-type parameters, in order of declaration.
+    pub types: &'static [&'static str],
+    /// Warps per program that the author asks for, if any.
+    pub num_warps: Option<u32>,
+    /// Pipeline stages that the author asks for, if any.
+    pub num_stages: Option<u32>,
+    /// The combinations of element types the kernel can be built for, each in the order of `types`.
+    pub instances: fn() -> Vec<Instance>,
+}
+
+impl KernelInfo {
+    /// Builds the kernel for the element types in `options`, or for the first combination if none are given;
+    /// build-time parameters have their defaults.
+    ///
+    /// # Errors
+    /// If there is no such combination, or as [`super::Kernel::build`].
+    pub fn build(&self, options: &BuildOptions) -> Result<Function, BuildError> {
+        (self.instance(options)?.build)(options)
+    }
+
+    /// The combination of element types that `options` ask for.
+    ///
+    /// # Errors
+    /// If there is none; the message names those there are.
+    pub fn instance(&self, options: &BuildOptions) -> Result<Instance, BuildError> {
+        let instances = (self.instances)();
+        if instances.is_empty() {
+            return Err(BuildError::message(
+                self,
+                "the kernel has a build-time parameter without a default",
+                "give it one, as in `#[comptime(default = false)]`, or call the kernel from Rust",
+            ));
+        }
+        for (name, _) in &options.types {
+            if !self.types.contains(&name.as_str()) {
+                return Err(BuildError::message(
+                    self,
+                    format!("the kernel has no element-type parameter {name}"),
+                    format!("it has: {}", if self.types.is_empty() { "none".into() } else { self.types.join(", ") }),
+                ));
+            }
+        }
+        let fits = |instance: &Instance| {
+            self.types.iter().zip(&instance.types).all(|(name, ty)| {
+                options.types.iter().find(|(n, _)| n == name).is_none_or(|(_, wanted)| wanted == ty)
+            })
+        };
+        instances.iter().find(|i| fits(i)).cloned().ok_or_else(|| {
+            let asked: Vec<String> = options.types.iter().map(|(n, t)| format!("{n} = {t}")).collect();
+            let there: Vec<String> = instances
+                .iter()
+                .map(|i| i.types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" "))
+                .collect();
+            BuildError::message(
+                self,
+                format!("the kernel cannot be built for {}", asked.join(", ")),
+                format!("possible for {}: {}", self.types.join(" "), there.join(", ")),
+            )
+        })
+    }
+}
+
+/// A combination of element types of a kernel.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The types, in the order of [`KernelInfo::types`].
+    pub types: Vec<ScalarType>,
+    /// Builds the kernel for them.
+    pub build: fn(&BuildOptions) -> Result<Function, BuildError>,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamInfo {
+    /// Name in the source.
+    pub name: &'static str,
+    /// Type as written in the source, such as `& Tensor < T , 2 >` without the spaces.
+    pub ty: &'static str,
+}
+
+/// A build-time parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct ComptimeInfo {
+    /// Name in the source.
+    pub name: &'static str,
+    /// Type as written in the source.
+    pub ty: &'static str,
+    /// The default as written in the source, if there is one.
+    pub default: Option<&'static str>,
+}
+
+/// A symbolic dim of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct DimInfo {
+    /// Name in the source.
+    pub name: &'static str,
+    /// Size if none is chosen.
+    pub default: u32,
+}
+
+/// The size of a dim whose kernel gives no default.
+pub const DEFAULT_DIM: u32 = 32;
