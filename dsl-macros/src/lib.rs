@@ -1,1 +1,48 @@
 //! The `#[kernel]` and `#[device]` attributes: they rewrite Rust syntax into staging calls and know no target.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`kernel`] | what a `#[kernel]` function expands to |
+//! | [`device`] | `#[device]` helpers |
+//! | [`staged`] | `#[derive(Staged)]` |
+//! | [`rewrite`] | control flow, comparisons and literals in a body |
+//! | [`path`] | where generated code finds the language |
+
+mod device;
+mod kernel;
+mod path;
+mod rewrite;
+mod staged;
+
+use proc_macro::TokenStream;
+
+/// Makes a kernel of a function written in terms of tiles.
+///
+/// `#[kernel] pub fn name<T: Float, B: Dim>(x: &Tensor<T, 1>, out: &mut Tiles<T, (B,)>) { … }` defines
+///
+/// - a function `name::<T>(x, out)` for the host, which gives a call to launch,
+/// - a module `name` with the struct `Dims` of the sizes of its symbolic dims, and the type `Kernel`.
+///
+/// Parameters are `&Tensor<T, R>`, `&mut Tiles<T, S>`, `&mut Tensor<T, R>`, `Scalar<T>`, `Pointer<T>`, and
+/// `#[comptime] x: X` for values known when the kernel is built, of any type that is `Clone + Hash + Send +
+/// Sync + 'static`; `#[comptime(default = …)]` gives one for tools that build the kernel by name.
+///
+/// Options: `defaults(BM = 128, BN = 64)` for the sizes of dims, `dtypes(T = [f16, f32])` for the element types
+/// that tools list, `warps = 8`, `stages = 3`, `crate = path` where the language is not at `::tegula`.
+#[proc_macro_attribute]
+pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand(options.into(), item.into()).into()
+}
+
+/// Marks a helper function of kernels that itself contains control flow, comparisons or literals to rewrite as
+/// in a kernel. Helpers without them need no mark.
+#[proc_macro_attribute]
+pub fn device(options: TokenStream, item: TokenStream) -> TokenStream {
+    device::expand(options.into(), item.into()).into()
+}
+
+/// Lets loops and branches of a kernel carry a struct made of tiles and scalars.
+#[proc_macro_derive(Staged, attributes(staged))]
+pub fn staged(item: TokenStream) -> TokenStream {
+    staged::expand(item.into()).into()
+}

@@ -57,9 +57,9 @@ pub mod __private {
     pub use crate::control::branch::{If, IfValue, begin};
     pub use crate::control::carry::{Carries, Staged};
     pub use crate::control::flag::Flag;
-    pub use crate::control::loops::{Loop, While, always, forever, while_loop};
+    pub use crate::control::loops::{Loop, While, WhileTest, always, forever, while_loop};
     pub use crate::control::range::{into_loop, range, range_inclusive};
-    pub use crate::elem::{Element, ScalarType};
+    pub use crate::elem::{Element, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, ScalarType, bf16, f16};
     pub use crate::host::{Arg, PointerTo, TensorArg, TensorArgMut};
     pub use crate::kernel::build::{BuildError, BuildOptions, build};
     pub use crate::kernel::call::{Call, DimSizes, HasDims};

@@ -7,11 +7,11 @@ use tegula_ir::{Block, Value};
 
 use super::carry::{Carries, Slots, Staged, flatten, refill};
 use super::flag::{Flag, Go};
-use super::loops::{DeviceWhile, HostWhile, While};
+use super::loops::{DeviceWhile, HostWhile, WhileTest};
 use crate::context::{self, Handle, OpenBlock, error_at};
 use crate::tile::Scalar;
 
-/// What can stand as the condition of `if` and `while`: a `bool` decides at build time, a `Scalar<bool>` on the
+/// What can stand as the condition of `if`: a `bool` decides at build time, a `Scalar<bool>` on the
 /// device.
 #[diagnostic::on_unimplemented(
     message = "a condition must be one truth value, found `{Self}`",
@@ -21,12 +21,29 @@ use crate::tile::Scalar;
 pub trait Condition {
     /// Drives an `if` with this condition.
     type If: If;
-    /// Drives a `while` with this condition.
-    type While: While<Self>;
 
     /// Starts an `if`.
     #[track_caller]
     fn begin(self) -> Self::If;
+}
+
+/// What can stand as the condition of `while`.
+#[diagnostic::on_unimplemented(
+    message = "a condition must be one truth value, found `{Self}`",
+    label = "`bool` or `Scalar<bool>` is needed here",
+    note = "to ask about a whole tile use `.any_all()` or `.all_all()`"
+)]
+pub trait LoopCondition: Sized {
+    /// Drives a `while` with this condition.
+    type While: WhileTest<Self>;
+}
+
+impl LoopCondition for bool {
+    type While = HostWhile;
+}
+
+impl LoopCondition for Scalar<bool> {
+    type While = DeviceWhile;
 }
 
 /// The two branches of an `if`, in order.
@@ -59,7 +76,6 @@ pub struct HostIf(bool);
 
 impl Condition for bool {
     type If = HostIf;
-    type While = HostWhile;
 
     fn begin(self) -> HostIf {
         HostIf(self)
@@ -174,7 +190,6 @@ impl DeviceIf {
 
 impl Condition for Scalar<bool> {
     type If = DeviceIf;
-    type While = DeviceWhile;
 
     #[track_caller]
     fn begin(self) -> DeviceIf {
@@ -184,7 +199,6 @@ impl Condition for Scalar<bool> {
 
 impl Condition for Go {
     type If = DeviceIf;
-    type While = DeviceWhile;
 
     #[track_caller]
     fn begin(self) -> DeviceIf {

@@ -26,17 +26,6 @@ impl Flag {
         *self = Self::Known(true);
     }
 
-    /// Whether no jump has been taken of these two.
-    #[track_caller]
-    #[must_use]
-    pub fn nor(self, other: Flag) -> Go {
-        match (self, other) {
-            (Self::Known(true), _) | (_, Self::Known(true)) => Go(Self::Known(false)),
-            (Self::Known(false), f) | (f, Self::Known(false)) => f.go(),
-            (Self::Device(a), Self::Device(b)) => Go(Self::Device(!(a | b))),
-        }
-    }
-
     /// The condition under which the code after the jump runs.
     #[track_caller]
     #[must_use]
@@ -45,6 +34,29 @@ impl Flag {
             Self::Known(b) => Self::Known(!b),
             Self::Device(b) => Self::Device(!b),
         })
+    }
+
+    /// The condition under which the jump was taken.
+    #[must_use]
+    pub fn taken(self) -> Go {
+        Go(self)
+    }
+
+    /// Whether the jump was taken at build time, out of a loop that runs there; reports one that the device
+    /// decides.
+    #[track_caller]
+    #[must_use]
+    pub fn left_at_build(self) -> bool {
+        match self {
+            Self::Known(taken) => taken,
+            Self::Device(_) => {
+                crate::context::report(
+                    "this loop runs at build time, but a condition of the device leaves it",
+                    "let the device run it: `for i in 0..n` with a scalar `n`, or `while` with a `Scalar<bool>`",
+                );
+                true
+            }
+        }
     }
 
     /// The flag as a value of the kernel.

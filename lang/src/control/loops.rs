@@ -9,7 +9,7 @@ use tegula_ir::Block;
 use tegula_ir::literal::Literal;
 use tegula_ir::ops::{BinaryOp, CmpOp, OpKind, Values};
 
-use super::branch::Condition;
+use super::branch::LoopCondition;
 use super::carry::{Carries, Staged};
 use super::flag::Flag;
 use super::range::{DeviceRange, scalar_of};
@@ -264,24 +264,27 @@ impl<T: Int, A: Staged + ?Sized> Carries<A> for DeviceFor<T> {
     }
 }
 
-/// A `while` loop with conditions of type `C`. In one round the driver is asked in this order: the variables
-/// are announced, `done`, `test`, the variables are announced, `enter`, the body.
-pub trait While<C: ?Sized> {
+/// A `while` loop. In one round the driver is asked in this order: the variables are announced, `done`, `test`,
+/// the variables are announced, `enter`, the body.
+pub trait While {
     /// Whether the loop is complete: a loop on the device is after one round.
     #[track_caller]
     fn done(&mut self) -> bool;
-
-    /// Whether the body is built, given the condition and the flag of `break`.
-    #[track_caller]
-    fn test(&mut self, cond: C, flag: Flag) -> bool;
 
     /// Starts the body.
     fn enter(&mut self, flag: &mut Flag);
 }
 
+/// A `while` loop with conditions of type `C`.
+pub trait WhileTest<C>: While {
+    /// Whether the body is built, given the condition and the flag of `break`.
+    #[track_caller]
+    fn test(&mut self, cond: C, flag: Flag) -> bool;
+}
+
 /// Starts a `while` loop; the closure gives the type of its condition and is not called.
 #[track_caller]
-pub fn while_loop<C: Condition>(_: impl Fn() -> C) -> C::While
+pub fn while_loop<C: LoopCondition>(_: impl Fn() -> C) -> C::While
 where
     C::While: NewWhile,
 {
@@ -320,11 +323,15 @@ impl NewWhile for HostWhile {
     }
 }
 
-impl While<bool> for HostWhile {
+impl While for HostWhile {
     fn done(&mut self) -> bool {
         false
     }
 
+    fn enter(&mut self, _: &mut Flag) {}
+}
+
+impl WhileTest<bool> for HostWhile {
     fn test(&mut self, cond: bool, flag: Flag) -> bool {
         match flag {
             Flag::Known(taken) => cond && !taken,
@@ -340,8 +347,6 @@ impl While<bool> for HostWhile {
             }
         }
     }
-
-    fn enter(&mut self, _: &mut Flag) {}
 }
 
 impl<A: ?Sized> Carries<A> for HostWhile {
@@ -424,25 +429,13 @@ impl DeviceWhile {
     }
 }
 
-impl<C: Into<DeviceCondition>> While<C> for DeviceWhile {
+impl While for DeviceWhile {
     fn done(&mut self) -> bool {
         if self.phase == Phase::Start {
             return false;
         }
         self.phase = Phase::Done;
         self.finish();
-        self.carried.cursor = 0;
-        true
-    }
-
-    fn test(&mut self, cond: C, flag: Flag) -> bool {
-        let DeviceCondition(cond) = cond.into();
-        let cond = match flag {
-            Flag::Known(false) => cond,
-            flag => cond & !flag.scalar(),
-        };
-        self.phase = Phase::Enter;
-        self.begin_body(cond.handle());
         self.carried.cursor = 0;
         true
     }
@@ -454,20 +447,16 @@ impl<C: Into<DeviceCondition>> While<C> for DeviceWhile {
     }
 }
 
-/// The condition of a loop on the device.
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceCondition(Scalar<bool>);
-
-impl From<Scalar<bool>> for DeviceCondition {
-    fn from(cond: Scalar<bool>) -> Self {
-        Self(cond)
-    }
-}
-
-impl From<super::flag::Go> for DeviceCondition {
-    #[track_caller]
-    fn from(go: super::flag::Go) -> Self {
-        Self(go.0.scalar())
+impl WhileTest<Scalar<bool>> for DeviceWhile {
+    fn test(&mut self, cond: Scalar<bool>, flag: Flag) -> bool {
+        let cond = match flag {
+            Flag::Known(false) => cond,
+            flag => cond & !flag.scalar(),
+        };
+        self.phase = Phase::Enter;
+        self.begin_body(cond.handle());
+        self.carried.cursor = 0;
+        true
     }
 }
 

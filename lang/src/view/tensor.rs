@@ -627,3 +627,12 @@ pub(crate) fn ceil_div(x: Handle, d: i64) -> Handle {
     }
     binary(BinaryOp::Div, binary(BinaryOp::Add, x, index(d - 1)), index(d))
 }
+
+/// A view does not change in a loop; it may be borrowed mutably there.
+impl<T, const R: usize> crate::control::carry::Staged for Tensor<T, R> {
+    fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
+}
+
+impl<T, const R: usize> crate::control::carry::Staged for SubTensorMut<'_, T, R> {
+    fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
+}

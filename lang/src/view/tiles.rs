@@ -135,3 +135,8 @@ index!(2; A B);
 index!(3; A B C);
 index!(4; A B C D);
 index!(5; A B C D E);
+
+/// An output does not change in a loop; it may be borrowed mutably there.
+impl<T, S> crate::control::carry::Staged for Tiles<T, S> {
+    fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
+}

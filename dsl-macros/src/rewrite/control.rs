@@ -1,0 +1,349 @@
+//! Drivers around branches and loops: see `tegula_lang::control` for their protocol.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Expr, ExprForLoop, ExprIf, ExprLoop, ExprWhile, RangeLimits};
+
+use super::assigned::Assigned;
+use super::body::Rewriter;
+use super::jumps;
+use super::known::{bare_literal, names};
+
+impl Rewriter<'_> {
+    /// Rewrites a branch or loop.
+    pub(super) fn control(&mut self, e: Expr) -> Expr {
+        match e {
+            Expr::If(e) => self.branch(e),
+            Expr::While(e) => self.while_loop(e),
+            Expr::ForLoop(e) => self.for_loop(e),
+            Expr::Loop(e) => self.endless(e),
+            other => other,
+        }
+    }
+
+    /// Announces variables to the driver `driver`.
+    fn carry(&self, driver: &TokenStream, places: &[Expr]) -> TokenStream {
+        let private = &self.private;
+        places
+            .iter()
+            .map(|place| quote_spanned!(place.span()=> #private::Carries::carry(&mut #driver, &mut #place);))
+            .collect()
+    }
+
+    fn branch(&mut self, mut e: ExprIf) -> Expr {
+        if jumps::has_let(&e.cond) || self.scopes.known(&e.cond) {
+            // Decided at build time, by the types of Rust.
+            self.scopes.enter();
+            if jumps::has_let(&e.cond) {
+                self.let_chain(&mut e.cond);
+            }
+            self.visit_block_mut(&mut e.then_branch);
+            self.scopes.leave();
+            if let Some((_, otherwise)) = &mut e.else_branch {
+                self.visit_expr_mut(otherwise);
+            }
+            return Expr::If(e);
+        }
+        let span = e.if_token.span;
+        let mut assigned = Assigned::default().block(&e.then_branch, &[]);
+        if let Some((_, otherwise)) = &e.else_branch {
+            assigned = assigned.expr(otherwise);
+        }
+        let places = assigned.places();
+        let private = self.private.clone();
+        let driver = quote_spanned!(span=> __tegula_if);
+        let carry = self.carry(&driver, &places);
+        self.visit_expr_mut(&mut e.cond);
+        self.visit_block_mut(&mut e.then_branch);
+        let (cond, then) = (&e.cond, &e.then_branch);
+        let cond_span = cond.span();
+        let otherwise = match &mut e.else_branch {
+            Some((_, otherwise)) => {
+                self.visit_expr_mut(otherwise);
+                quote!(#otherwise)
+            }
+            None => quote_spanned!(span=> ()),
+        };
+        let begin = quote_spanned!(cond_span=> #private::begin(#cond));
+        Expr::Verbatim(quote_spanned! {span=> {
+            let mut #driver = #begin;
+            #carry
+            let __tegula_then = if #private::If::then(&mut #driver) {
+                ::core::option::Option::Some(#then)
+            } else {
+                ::core::option::Option::None
+            };
+            #carry
+            let __tegula_else = if #private::If::otherwise(&mut #driver) {
+                ::core::option::Option::Some(#otherwise)
+            } else {
+                ::core::option::Option::None
+            };
+            #carry
+            let __tegula_value = #private::IfValue::finish(&mut #driver, __tegula_then, __tegula_else);
+            #carry
+            __tegula_value
+        }})
+    }
+
+    /// The parts of a chain of `let` conditions.
+    fn let_chain(&mut self, cond: &mut Expr) {
+        match cond {
+            Expr::Let(l) => {
+                self.visit_expr_mut(&mut l.expr);
+                self.scopes.declare(&l.pat, false);
+            }
+            Expr::Binary(b) if matches!(b.op, syn::BinOp::And(_)) => {
+                self.let_chain(&mut b.left);
+                self.let_chain(&mut b.right);
+            }
+            other => self.visit_expr_mut(other),
+        }
+    }
+
+    /// What a `for` runs over: ranges become ranges of the host or of the device.
+    fn iterated(&mut self, e: &mut Expr) {
+        match e {
+            Expr::Paren(p) => self.iterated(&mut p.expr),
+            Expr::Range(r) => {
+                let span = r.limits.span();
+                let known = self.scopes.known(&Expr::Range(r.clone()));
+                let (Some(start), Some(end)) = (&mut r.start, &mut r.end) else {
+                    self.errors.push(&*r, "a loop of a kernel needs both ends of its range, as in `0..n`");
+                    return;
+                };
+                if known {
+                    return;
+                }
+                self.adapt_ends(start, end);
+                self.visit_expr_mut(start);
+                self.visit_expr_mut(end);
+                let (start, end, private) = (&*start, &*end, &self.private);
+                let function = match r.limits {
+                    RangeLimits::HalfOpen(_) => quote_spanned!(span=> range),
+                    RangeLimits::Closed(_) => quote_spanned!(span=> range_inclusive),
+                };
+                *e = Expr::Verbatim(quote_spanned!(span=> #private::#function(#start, #end)));
+            }
+            Expr::MethodCall(m) => {
+                self.iterated(&mut m.receiver);
+                for arg in &mut m.args {
+                    self.visit_expr_mut(arg);
+                }
+            }
+            // Runs at build time, whatever it is.
+            Expr::Call(c)
+                if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) => {
+            }
+            other => self.visit_expr_mut(other),
+        }
+    }
+
+    /// Lets a bare literal at one end of a range take the type of the other end.
+    fn adapt_ends(&self, start: &mut Expr, end: &mut Expr) {
+        let private = self.private.clone();
+        let adapt = |e: &mut Expr| {
+            if bare_literal(e) == Some(false) {
+                *e = Expr::Verbatim(quote_spanned!(e.span()=> #private::IntLit(#e)));
+            }
+        };
+        match (bare_literal(start), bare_literal(end)) {
+            (Some(_), None) => adapt(start),
+            (None, Some(_)) => adapt(end),
+            _ => {}
+        }
+    }
+
+    fn for_loop(&mut self, mut e: ExprForLoop) -> Expr {
+        let span = e.for_token.span;
+        jumps::check_label(e.label.as_ref(), self.errors);
+        let unrolled = unrolled(&e.expr);
+        let known = self.scopes.known(unrolled.unwrap_or(&e.expr));
+        let at_build = known || unrolled.is_some();
+        let breaks = jumps::loop_body(&mut e.body, self.krate, self.errors);
+        if at_build && !breaks {
+            // An ordinary loop of the host.
+            self.scopes.enter();
+            self.visit_expr_mut(&mut e.expr);
+            self.scopes.declare(&e.pat, known);
+            self.visit_block_mut(&mut e.body);
+            self.scopes.leave();
+            e.label = None;
+            return Expr::ForLoop(e);
+        }
+        let private = self.private.clone();
+        let declared: Vec<String> =
+            names(&e.pat).into_iter().chain(breaks.then(|| jumps::BREAK.to_owned())).collect();
+        let places = Assigned::default().block(&e.body, &declared).places();
+        let iter_span = e.expr.span();
+        self.iterated(&mut e.expr);
+        self.scopes.enter();
+        self.scopes.declare(&e.pat, known);
+        let (pat, iter) = (&e.pat, &e.expr);
+        let driver = quote_spanned!(span=> __tegula_for);
+        let carry = self.carry(&driver, &places);
+        let begin = quote_spanned!(iter_span=> #private::into_loop(#iter, #breaks));
+        let tokens = if breaks {
+            let flag = jumps::break_flag(span);
+            let carry = quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #flag); #carry);
+            let body = self.guarded_body(&mut e.body, span);
+            quote_spanned! {span=> {
+                let mut #driver = #begin;
+                let mut #flag = #private::Flag::new();
+                loop {
+                    #carry
+                    let ::core::option::Option::Some(#pat) = #private::Loop::next_unless(&mut #driver, &mut #flag) else {
+                        break;
+                    };
+                    #body
+                }
+                #carry
+            }}
+        } else {
+            self.visit_block_mut(&mut e.body);
+            let body = &e.body;
+            quote_spanned! {span=> {
+                let mut #driver = #begin;
+                loop {
+                    #carry
+                    let ::core::option::Option::Some(#pat) = #private::Loop::next(&mut #driver) else { break };
+                    #body
+                }
+                #carry
+            }}
+        };
+        self.scopes.leave();
+        Expr::Verbatim(tokens)
+    }
+
+    /// A body with `break`, which does not run where a loop at build time was left on the device.
+    fn guarded_body(&mut self, body: &mut Block, span: Span) -> TokenStream {
+        let flag = jumps::break_flag(span);
+        let cond = Expr::Verbatim(quote_spanned!(span=> #flag.go()));
+        let guarded: ExprIf = syn::parse_quote_spanned!(span=> if #cond #body);
+        let guarded = self.branch(guarded);
+        quote!(#guarded;)
+    }
+
+    fn while_loop(&mut self, mut e: ExprWhile) -> Expr {
+        let span = e.while_token.span;
+        jumps::check_label(e.label.as_ref(), self.errors);
+        let breaks = jumps::loop_body(&mut e.body, self.krate, self.errors);
+        if jumps::has_let(&e.cond) {
+            return self.while_let(e, breaks);
+        }
+        if self.scopes.known(&e.cond) && !breaks {
+            e.label = None;
+            visit_mut::visit_expr_while_mut(self, &mut e);
+            return Expr::While(e);
+        }
+        let cond_places = Assigned::default().expr(&e.cond).places();
+        for place in cond_places {
+            self.errors.push(place, "the condition of a `while` cannot assign: assign in the body");
+        }
+        let cond_span = e.cond.span();
+        let private = self.private.clone();
+        let declared: Vec<String> = breaks.then(|| jumps::BREAK.to_owned()).into_iter().collect();
+        let places = Assigned::default().block(&e.body, &declared).places();
+        self.visit_expr_mut(&mut e.cond);
+        let cond = &e.cond;
+        let begin = quote_spanned!(cond_span=> #private::while_loop(|| #cond));
+        self.while_driver(&begin, quote!(#cond), breaks, &places, &mut e.body, span)
+    }
+
+    fn while_driver(
+        &mut self,
+        begin: &TokenStream,
+        cond: TokenStream,
+        breaks: bool,
+        places: &[Expr],
+        body: &mut Block,
+        span: Span,
+    ) -> Expr {
+        let private = self.private.clone();
+        let driver = quote_spanned!(span=> __tegula_while);
+        let flag = jumps::break_flag(span);
+        let mut carry = self.carry(&driver, places);
+        let body = if breaks {
+            carry = quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #flag); #carry);
+            self.guarded_body(body, span)
+        } else {
+            self.visit_block_mut(body);
+            quote!(#body)
+        };
+        Expr::Verbatim(quote_spanned! {span=> {
+            let mut #driver = #begin;
+            let mut #flag = #private::Flag::new();
+            loop {
+                #carry
+                if #private::While::done(&mut #driver) {
+                    break;
+                }
+                if !#private::WhileTest::test(&mut #driver, #cond, #flag) {
+                    break;
+                }
+                #carry
+                #private::While::enter(&mut #driver, &mut #flag);
+                #body
+            }
+            #carry
+        }})
+    }
+
+    /// `while let` runs at build time.
+    fn while_let(&mut self, mut e: ExprWhile, breaks: bool) -> Expr {
+        let span = e.while_token.span;
+        self.scopes.enter();
+        self.let_chain(&mut e.cond);
+        let (private, flag) = (self.private.clone(), jumps::break_flag(span));
+        let cond = e.cond.clone();
+        let tokens = if breaks {
+            let body = self.guarded_body(&mut e.body, span);
+            quote_spanned! {span=> {
+                let mut #flag = #private::Flag::new();
+                while #cond {
+                    #body
+                    if #flag.left_at_build() {
+                        break;
+                    }
+                }
+            }}
+        } else {
+            self.visit_block_mut(&mut e.body);
+            let body = &e.body;
+            quote_spanned!(span=> while #cond #body)
+        };
+        self.scopes.leave();
+        Expr::Verbatim(tokens)
+    }
+
+    fn endless(&mut self, mut e: ExprLoop) -> Expr {
+        let span = e.loop_token.span;
+        jumps::check_label(e.label.as_ref(), self.errors);
+        if !jumps::can_end(&e) {
+            self.errors.push(&e.loop_token, "this loop never ends: leave it with `break` under a condition");
+        }
+        jumps::loop_body(&mut e.body, self.krate, self.errors);
+        let private = self.private.clone();
+        let places = Assigned::default().block(&e.body, &[jumps::BREAK.to_owned()]).places();
+        let begin = quote_spanned!(span=> #private::forever());
+        let cond = quote_spanned!(span=> #private::always());
+        self.while_driver(&begin, cond, true, &places, &mut e.body, span)
+    }
+}
+
+/// What a loop runs over that is marked to run at build time.
+fn unrolled(e: &Expr) -> Option<&Expr> {
+    match e {
+        Expr::Call(c)
+            if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) =>
+        {
+            c.args.first()
+        }
+        Expr::Paren(p) => unrolled(&p.expr),
+        Expr::MethodCall(m) => unrolled(&m.receiver),
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+//! Rewriting the body of a kernel or helper.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`jumps`] | `break`, `continue`, `return`: turned into structured form |
+//! | [`assigned`] | which outer variables a block assigns |
+//! | [`known`] | what is certainly known at build time, and left as it is |
+//! | [`body`] | the rewriting of expressions |
+//! | [`control`] | drivers around branches and loops |
+
+mod assigned;
+mod body;
+mod control;
+mod jumps;
+mod known;
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::visit_mut::VisitMut;
+use syn::{Attribute, Block, parse_quote};
+
+use crate::path::Crate;
+
+pub use body::is_host_number;
+
+/// Errors found while rewriting: all are reported.
+#[derive(Default)]
+pub struct Errors(Option<syn::Error>);
+
+impl Errors {
+    /// Records an error at these tokens.
+    pub fn push(&mut self, at: impl ToTokens, message: impl std::fmt::Display) {
+        self.add(syn::Error::new_spanned(at, message));
+    }
+
+    /// Records an error at this place.
+    pub fn push_span(&mut self, at: Span, message: impl std::fmt::Display) {
+        self.add(syn::Error::new(at, message));
+    }
+
+    /// Records an error.
+    pub fn add(&mut self, error: syn::Error) {
+        match &mut self.0 {
+            Some(errors) => errors.combine(error),
+            none => *none = Some(error),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The tokens that make rustc report them.
+    pub fn into_tokens(self) -> TokenStream {
+        self.0.map(syn::Error::into_compile_error).unwrap_or_default()
+    }
+}
+
+/// Rewrites the body of a function. `known` are parameters whose values are known at build time.
+pub fn function(block: &mut Block, krate: &Crate, returns_value: bool, known: &[String], errors: &mut Errors) {
+    jumps::function(block, krate, returns_value, errors);
+    body::Rewriter::new(krate, known, errors).visit_block_mut(block);
+}
+
+/// Lints that the rewritten body would trip, though the user's source does not.
+pub fn allowances() -> Attribute {
+    parse_quote!(
+        #[allow(
+            clippy::all,
+            unused_assignments,
+            unused_braces,
+            unused_must_use,
+            unused_mut,
+            unused_parens,
+            unreachable_code
+        )]
+    )
+}

@@ -1,0 +1,5 @@
+//! Kernels in the language, built and run on the reference interpreter.
+
+extern crate tegula_lang as tegula;
+
+mod examples;
