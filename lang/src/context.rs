@@ -60,6 +60,13 @@ pub(crate) struct OpenBlock {
     before: Block,
 }
 
+/// A nested block that will be filled on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PausedBlock {
+    block: Block,
+    scope: Option<u32>,
+}
+
 impl Build {
     fn new(function: Function, dims: SmallVec<[u32; 8]>) -> Self {
         let id = NEXT_ID.with_borrow_mut(|n| {
@@ -147,6 +154,17 @@ impl Build {
         self.open.pop();
     }
 
+    /// Appends again to the block before an open one, for a moment.
+    pub(crate) fn pause(&mut self, block: OpenBlock) -> PausedBlock {
+        PausedBlock { block: self.builder.switch_to(block.before), scope: self.open.pop() }
+    }
+
+    /// Goes on in the block that was paused.
+    pub(crate) fn resume(&mut self, paused: PausedBlock) {
+        self.builder.switch_to(paused.block);
+        self.open.extend(paused.scope);
+    }
+
     /// The scopes now open.
     pub(crate) fn scopes(&self) -> Vec<u32> {
         self.open.clone()
@@ -201,9 +219,7 @@ pub(crate) fn report(message: impl Into<String>, help: &str) {
 /// Appends an op on these operands that has one result.
 #[track_caller]
 pub(crate) fn emit<const N: usize>(operands: [Handle; N], kind: impl FnOnce([Value; N]) -> OpKind) -> Handle {
-    let results = emit_all(&operands, |values| {
-        kind(std::array::from_fn(|i| values[i]))
-    });
+    let results = emit_all(&operands, |values| kind(std::array::from_fn(|i| values[i])));
     results.and_then(|r| r.first().copied()).unwrap_or(Handle::POISON)
 }
 

@@ -63,10 +63,7 @@ pub trait Bits: Element {}
 pub trait Int: Num + Bits {}
 
 /// Formats with a sign: signed integers and the floats with arithmetic.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no sign",
-    label = "a signed integer or a float is needed here"
-)]
+#[diagnostic::on_unimplemented(message = "`{Self}` has no sign", label = "a signed integer or a float is needed here")]
 pub trait Signed: Num {}
 
 /// Float formats, the 8-bit ones included: what can be stored, converted and multiplied by `dot`.

@@ -167,7 +167,9 @@ impl<K: Kernel> Call<'_, K> {
                 return Err(ExecError::BadArguments(format!("{name} has its grid from its outputs; give none")).into());
             }
             (None, None) => {
-                return Err(ExecError::BadArguments(format!("{name} needs a grid: give it with `.grid([n, 1, 1])`")).into());
+                return Err(
+                    ExecError::BadArguments(format!("{name} needs a grid: give it with `.grid([n, 1, 1])`")).into()
+                );
             }
         };
         let printed = executor.run(&function, grid, &mut args)?;

@@ -26,6 +26,7 @@ pub mod view;
 /// Everything a kernel needs: `use tegula::prelude::*`.
 pub mod prelude {
     pub use crate::control::range::{device_range, unrolled};
+    pub use crate::device_print;
     pub use crate::elem::{
         AnyFloat, Bits, DotInto, Element, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, Float, I4, Int, Num, ScalarType,
         Signed, U4, bf16, f16,
@@ -47,7 +48,6 @@ pub mod prelude {
     pub use crate::tile::{Pointer, Scalar, Tile};
     pub use crate::view::tensor::Tensor;
     pub use crate::view::tiles::Tiles;
-    pub use crate::device_print;
 }
 
 /// What code made by the macros refers to. Not for use by hand: it changes without notice.

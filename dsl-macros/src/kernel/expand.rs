@@ -180,14 +180,13 @@ fn launcher(
                 let (name, span) = (&p.name, p.span());
                 match &p.kind {
                     Kind::Read { elem, rank } => {
-                        inputs.push(quote_spanned!(span=> #name: impl #private::TensorArg<'__tegula, #elem, { #rank }>));
-                        args.push(quote!(#private::Arg::Read(#private::TensorArg::<#elem, { #rank }>::tensor_arg(#name))));
+                        inputs.push(quote_spanned!(span=> #name: impl #private::TensorArg<'__tegula, #elem, #rank>));
+                        args.push(quote!(#private::Arg::Read(#private::TensorArg::<#elem, #rank>::tensor_arg(#name))));
                     }
                     Kind::Write { elem, rank } => {
-                        inputs
-                            .push(quote_spanned!(span=> #name: impl #private::TensorArgMut<'__tegula, #elem, { #rank }>));
+                        inputs.push(quote_spanned!(span=> #name: impl #private::TensorArgMut<'__tegula, #elem, #rank>));
                         args.push(
-                            quote!(#private::Arg::Write(#private::TensorArgMut::<#elem, { #rank }>::tensor_arg_mut(#name))),
+                            quote!(#private::Arg::Write(#private::TensorArgMut::<#elem, #rank>::tensor_arg_mut(#name))),
                         );
                     }
                     Kind::Scalar(elem) => {
@@ -301,8 +300,7 @@ fn kernel_impl(
                         format_ident!("value")
                     }
                 };
-                declarations
-                    .push(quote_spanned!(span=> let mut #name = __tegula_params.#method::<#inner>(#text);));
+                declarations.push(quote_spanned!(span=> let mut #name = __tegula_params.#method::<#inner>(#text);));
             }
         }
     }

@@ -111,7 +111,10 @@ impl Signature {
         {
             let mut tokens = arrow.to_token_stream();
             ty.to_tokens(&mut tokens);
-            errors.push(tokens, "a kernel returns nothing: take an output `&mut Tiles<T, S>` and write it with `.store(..)`");
+            errors.push(
+                tokens,
+                "a kernel returns nothing: take an output `&mut Tiles<T, S>` and write it with `.store(..)`",
+            );
         }
         for param in &sig.generics.params {
             match param {
@@ -230,9 +233,9 @@ fn comptime_default(attr: &Attribute) -> syn::Result<Option<Expr>> {
 
 /// Whether a generic parameter is bounded by `Dim`.
 fn is_dim(t: &TypeParam) -> bool {
-    t.bounds.iter().any(
-        |b| matches!(b, TypeParamBound::Trait(b) if b.path.segments.last().is_some_and(|s| s.ident == "Dim")),
-    )
+    t.bounds
+        .iter()
+        .any(|b| matches!(b, TypeParamBound::Trait(b) if b.path.segments.last().is_some_and(|s| s.ident == "Dim")))
 }
 
 fn mentions(tokens: TokenStream, names: &[String]) -> bool {
@@ -286,7 +289,8 @@ fn param_kind(ty: &Type, errors: &mut Errors) -> Option<(Type, Kind)> {
         }
         ("Tiles", true) if mutable => {
             let (Some(elem), Some(GenericArgument::Type(shape))) = (elem(), args.get(1)) else {
-                errors.push(inner, "an output is written with its element type and shape, as in `Tiles<f32, (BM, BN)>`");
+                errors
+                    .push(inner, "an output is written with its element type and shape, as in `Tiles<f32, (BM, BN)>`");
                 return None;
             };
             let Type::Tuple(shape) = shape else {
@@ -308,7 +312,10 @@ fn param_kind(ty: &Type, errors: &mut Errors) -> Option<(Type, Kind)> {
             return None;
         }
         ("Tensor", false) => {
-            errors.push(ty, format!("a tensor is taken by reference: `&{0}` to read it, `&mut {0}` to write it", tidy(inner)));
+            errors.push(
+                ty,
+                format!("a tensor is taken by reference: `&{0}` to read it, `&mut {0}` to write it", tidy(inner)),
+            );
             return None;
         }
         ("Scalar", false) => match elem() {

@@ -119,9 +119,9 @@ impl<'a> Rewriter<'a> {
             "assert" | "debug_assert" | "assert_eq" | "assert_ne" | "debug_assert_eq" | "debug_assert_ne" => Some(
                 "write `static_assert(cond, \"…\")` for what is known when the kernel is built, or `device_assert(cond, \"…\")` for what the device checks",
             ),
-            "println" | "print" | "eprintln" | "eprint" | "dbg" => {
-                Some("it would print when the kernel is built; write `device_print!(\"…\", x, y)` to print from the device")
-            }
+            "println" | "print" | "eprintln" | "eprint" | "dbg" => Some(
+                "it would print when the kernel is built; write `device_print!(\"…\", x, y)` to print from the device",
+            ),
             "panic" | "unreachable" | "todo" | "unimplemented" => Some(
                 "a kernel does not panic; write `static_assert(false, \"…\")` to fail when it is built, or `device_assert(cond, \"…\")` to fail on the device",
             ),
@@ -291,7 +291,10 @@ impl VisitMut for Rewriter<'_> {
                 );
             }
             Expr::Await(a) => {
-                self.errors.push(&a.await_token, "`.await` is not available in a kernel: `barrier()` waits for the program's threads");
+                self.errors.push(
+                    &a.await_token,
+                    "`.await` is not available in a kernel: `barrier()` waits for the program's threads",
+                );
             }
             Expr::Async(a) => {
                 self.errors.push(&a.async_token, "`async` is not available in a kernel");

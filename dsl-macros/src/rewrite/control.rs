@@ -134,9 +134,8 @@ impl Rewriter<'_> {
                 }
             }
             // Runs at build time, whatever it is.
-            Expr::Call(c)
-                if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) => {
-            }
+            Expr::Call(c) if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) =>
+                {}
             other => self.visit_expr_mut(other),
         }
     }
@@ -174,8 +173,7 @@ impl Rewriter<'_> {
             return Expr::ForLoop(e);
         }
         let private = self.private.clone();
-        let declared: Vec<String> =
-            names(&e.pat).into_iter().chain(breaks.then(|| jumps::BREAK.to_owned())).collect();
+        let declared: Vec<String> = names(&e.pat).into_iter().chain(breaks.then(|| jumps::BREAK.to_owned())).collect();
         let places = Assigned::default().block(&e.body, &declared).places();
         let iter_span = e.expr.span();
         self.iterated(&mut e.expr);
@@ -337,9 +335,7 @@ impl Rewriter<'_> {
 /// What a loop runs over that is marked to run at build time.
 fn unrolled(e: &Expr) -> Option<&Expr> {
     match e {
-        Expr::Call(c)
-            if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) =>
-        {
+        Expr::Call(c) if matches!(&*c.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "unrolled")) => {
             c.args.first()
         }
         Expr::Paren(p) => unrolled(&p.expr),

@@ -154,7 +154,8 @@ impl Pass<'_> {
             Expr::Break(b) => {
                 self.unlabelled(b.label.is_none(), span);
                 if let Some(value) = &b.expr {
-                    self.errors.push(value, "a loop of a kernel gives no value: assign it to a variable before `break`");
+                    self.errors
+                        .push(value, "a loop of a kernel gives no value: assign it to a variable before `break`");
                 }
                 let flag = ident(BREAK, span);
                 out.push(parse_quote_spanned!(span=> #flag = #private::Flag::Known(true);));
@@ -265,11 +266,7 @@ impl Pass<'_> {
                     } else {
                         Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: b })
                     };
-                    let mut local = local.clone();
-                    if let Some(init) = &mut local.init {
-                        *init = LocalInit { eq_token: init.eq_token, expr: Box::new(value), diverge: None };
-                    }
-                    stmts.push(Stmt::Local(local));
+                    stmts.extend(bind_value(local, value, &[]));
                 }
                 (None, Some(b)) if rest.is_empty() => return b.stmts,
                 (None, Some(b)) if !b.stmts.is_empty() => stmts.push(Stmt::Expr(
@@ -409,31 +406,36 @@ impl Pass<'_> {
         }
         match (*init.expr).clone() {
             Expr::If(e) if !has_let(&e.cond) => self.branch(e, Some(&local), rest, flags, out),
-            Expr::Match(m) => {
-                // What follows moves into the one arm that does not jump.
-                let mut m = m;
-                let mut open = 0;
+            // Build time chooses the branch: what follows moves into each that does not jump.
+            Expr::If(mut e) => {
+                let bound = |b: Block| {
+                    if always_jumps(&b, self.kind) {
+                        return b;
+                    }
+                    let value = Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: b });
+                    block(span, bind_value(&local, value, &rest))
+                };
+                e.then_branch = bound(e.then_branch);
+                e.else_branch = e.else_branch.map(|(token, otherwise)| {
+                    let otherwise = match *otherwise {
+                        Expr::Block(b) => b.block,
+                        other => block(span, vec![Stmt::Expr(other, None)]),
+                    };
+                    let block = bound(otherwise);
+                    (token, Box::new(Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block })))
+                });
+                self.host_branches(Expr::If(e), Vec::new(), flags, out)
+            }
+            Expr::Match(mut m) => {
                 for arm in &mut m.arms {
                     let jumps = match &*arm.body {
                         Expr::Block(b) => always_jumps(&b.block, self.kind),
                         e => is_jump(e, self.kind),
                     };
                     if !jumps {
-                        open += 1;
-                        let mut local = local.clone();
-                        if let Some(init) = &mut local.init {
-                            *init.expr = (*arm.body).clone();
-                        }
-                        let rest = &rest;
-                        *arm.body = parse_quote_spanned!(span=> { #local #(#rest)* });
+                        let stmts = bind_value(&local, (*arm.body).clone(), &rest);
+                        *arm.body = parse_quote_spanned!(span=> { #(#stmts)* });
                     }
-                }
-                if open > 1 {
-                    self.errors.push_span(
-                        span,
-                        "only one arm of this `match` may go on: assign the variable before, or jump in a statement of its own",
-                    );
-                    return Exit::Falls;
                 }
                 self.host_branches(Expr::Match(m), Vec::new(), flags, out)
             }
@@ -468,6 +470,15 @@ impl Pass<'_> {
             "a jump inside of an expression cannot be structured: write the `if` or `match` that decides it as a statement of its own",
         );
     }
+}
+
+/// `local` with another value, then `rest`.
+fn bind_value(local: &Local, value: Expr, rest: &[Stmt]) -> Vec<Stmt> {
+    let mut local = local.clone();
+    if let Some(init) = &mut local.init {
+        *init = LocalInit { eq_token: init.eq_token, expr: Box::new(value), diverge: None };
+    }
+    std::iter::once(Stmt::Local(local)).chain(rest.iter().cloned()).collect()
 }
 
 /// Turns `return` inside of a loop into setting the flag and `break`; after an inner loop that may have set it,

@@ -87,4 +87,3 @@ impl Staged for Flag {
 /// The condition of code that is skipped after a jump.
 #[derive(Clone, Copy, Debug)]
 pub struct Go(pub(crate) Flag);
-

@@ -72,9 +72,21 @@ struct Carried {
 }
 
 impl Carried {
-    /// Takes the variable's values as initial ones and puts new arguments of `block` in their place. The scope
-    /// of `block` is open.
-    fn enter(&mut self, variable: &mut (impl Staged + ?Sized), blocks: &[Block], at: &Location<'_>) {
+    /// Takes the variable's values as initial ones and puts new arguments of the blocks in their place: those of
+    /// the first, which is open.
+    fn enter(
+        &mut self,
+        variable: &mut (impl Staged + ?Sized),
+        blocks: &[Block],
+        open: Option<OpenBlock>,
+        at: &Location<'_>,
+    ) {
+        if let Some(open) = open {
+            // A flag known at build time becomes a value when visited: before the loop, not in it.
+            let paused = context::with(|b| b.pause(open));
+            variable.visit(&mut |_| {});
+            paused.map(|paused| context::with(|b| b.resume(paused)));
+        }
         variable.visit(&mut |h| {
             let number = context::with(|b| {
                 let value = b.value(*h, at)?;
@@ -257,7 +269,7 @@ impl<T: Int> Loop for DeviceFor<T> {
 impl<T: Int, A: Staged + ?Sized> Carries<A> for DeviceFor<T> {
     fn carry(&mut self, variable: &mut A) {
         match self.phase {
-            Phase::Start | Phase::Enter => self.carried.enter(variable, &self.blocks, self.range.at),
+            Phase::Start | Phase::Enter => self.carried.enter(variable, &self.blocks, self.open, self.range.at),
             Phase::Body => self.carried.leave(variable, self.range.at),
             Phase::Done => self.carried.put(variable, true),
         }
@@ -339,8 +351,9 @@ impl WhileTest<bool> for HostWhile {
                 let at = self.at;
                 context::with(|b| {
                     b.report(
-                        error_at(at, "this loop runs at build time, but a condition of the device leaves it")
-                            .help("make the condition of the loop a `Scalar<bool>`, so that the loop runs on the device"),
+                        error_at(at, "this loop runs at build time, but a condition of the device leaves it").help(
+                            "make the condition of the loop a `Scalar<bool>`, so that the loop runs on the device",
+                        ),
                     );
                 });
                 false
@@ -463,7 +476,7 @@ impl WhileTest<Scalar<bool>> for DeviceWhile {
 impl<A: Staged + ?Sized> Carries<A> for DeviceWhile {
     fn carry(&mut self, variable: &mut A) {
         match self.phase {
-            Phase::Start => self.carried.enter(variable, &self.blocks, self.at),
+            Phase::Start => self.carried.enter(variable, &self.blocks, self.open, self.at),
             Phase::Enter => self.carried.put(variable, false),
             Phase::Body => self.carried.leave(variable, self.at),
             Phase::Done => self.carried.put(variable, true),

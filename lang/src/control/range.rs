@@ -28,11 +28,7 @@ impl<T: Int> DeviceRange<T> {
         Self {
             lower,
             upper,
-            step: Tile::new(crate::literal::constant(
-                T::TYPE,
-                Default::default(),
-                tegula_ir::literal::Literal::Int(1),
-            )),
+            step: Tile::new(crate::literal::constant(T::TYPE, Default::default(), tegula_ir::literal::Literal::Int(1))),
             hints: LoopHints::default(),
             at: Location::caller(),
         }

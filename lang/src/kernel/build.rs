@@ -1,11 +1,11 @@
 //! Building a kernel: from options to a function of Tile IR.
 
 use smallvec::SmallVec;
+use tegula_ir::Function;
 use tegula_ir::diag::Diagnostic;
 use tegula_ir::function::{Grid, ViewSpec};
 use tegula_ir::loc::SourceLoc;
 use tegula_ir::ops::OpKind;
-use tegula_ir::Function;
 
 use super::info::KernelInfo;
 use super::param::Params;

@@ -69,16 +69,15 @@ impl KernelInfo {
             }
         }
         let fits = |instance: &Instance| {
-            self.types.iter().zip(&instance.types).all(|(name, ty)| {
-                options.types.iter().find(|(n, _)| n == name).is_none_or(|(_, wanted)| wanted == ty)
-            })
+            self.types
+                .iter()
+                .zip(&instance.types)
+                .all(|(name, ty)| options.types.iter().find(|(n, _)| n == name).is_none_or(|(_, wanted)| wanted == ty))
         };
         instances.iter().find(|i| fits(i)).cloned().ok_or_else(|| {
             let asked: Vec<String> = options.types.iter().map(|(n, t)| format!("{n} = {t}")).collect();
-            let there: Vec<String> = instances
-                .iter()
-                .map(|i| i.types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" "))
-                .collect();
+            let there: Vec<String> =
+                instances.iter().map(|i| i.types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" ")).collect();
             BuildError::message(
                 self,
                 format!("the kernel cannot be built for {}", asked.join(", ")),

@@ -37,11 +37,7 @@ pub(crate) fn binary(op: BinaryOp, a: Handle, b: Handle) -> Handle {
 
 /// A two-operand op on tiles whose shapes broadcast.
 #[track_caller]
-fn broadcast_binary<T: Element, S, R>(
-    op: BinaryOp,
-    a: Tile<T, S>,
-    b: Handle,
-) -> Tile<T, <S as Broadcast<R>>::Output>
+fn broadcast_binary<T: Element, S, R>(op: BinaryOp, a: Tile<T, S>, b: Handle) -> Tile<T, <S as Broadcast<R>>::Output>
 where
     S: Shape + Broadcast<R>,
     R: Shape,

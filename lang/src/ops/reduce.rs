@@ -321,10 +321,7 @@ impl<T: Element, S: Shape> Tile<T, S> {
     /// Reduces along axis `AXIS` with an associative function: its first argument holds elements of lower
     /// indices. It need not be commutative. See [`reduce_with`] for several tiles.
     #[track_caller]
-    pub fn reduce_with<const AXIS: usize>(
-        self,
-        f: impl Fn(Scalar<T>, Scalar<T>) -> Scalar<T>,
-    ) -> Tile<T, S::Without>
+    pub fn reduce_with<const AXIS: usize>(self, f: impl Fn(Scalar<T>, Scalar<T>) -> Scalar<T>) -> Tile<T, S::Without>
     where
         S: HasAxis<AXIS>,
     {

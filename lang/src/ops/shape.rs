@@ -7,12 +7,12 @@ use tegula_ir::types::Shape as Extents;
 
 use crate::context::{self, Handle};
 use crate::elem::{AnyElem, Int};
+use crate::shape::Shape;
 use crate::shape::axes::{
     DoubleLast, HasAxis, InsertAxis, Order, PushAxis, SplitLast, SqueezeAxis, SwapLast, WithAxis,
 };
 use crate::shape::broadcast::BroadcastTo;
 use crate::shape::dim::{Const, Dim, Plus};
-use crate::shape::Shape;
 use crate::tile::{Scalar, Tile};
 
 /// Repeats a value to larger extents; a scalar to any.

@@ -66,10 +66,7 @@ pub trait SwapLast: Shape {
 }
 
 /// Shapes of at most four axes, which can take one more at the end (`join`).
-#[diagnostic::on_unimplemented(
-    message = "shape `{Self}` takes no further axis",
-    label = "a tile has at most 5 axes"
-)]
+#[diagnostic::on_unimplemented(message = "shape `{Self}` takes no further axis", label = "a tile has at most 5 axes")]
 pub trait PushAxis<D: Extent>: Shape {
     /// The shape with `D` as last axis.
     type Pushed: Shape;

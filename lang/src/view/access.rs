@@ -88,7 +88,11 @@ impl<'v, T: Element, S: Shape, A> Place<'v, T, S, A> {
 
     /// The tile where `mask` is true, `pad` elsewhere and outside of the tensor.
     #[track_caller]
-    pub fn load_masked_or<M: Shape + BroadcastTo<S>>(self, mask: Tile<bool, M>, pad: impl Operand<T, ()>) -> Tile<T, S> {
+    pub fn load_masked_or<M: Shape + BroadcastTo<S>>(
+        self,
+        mask: Tile<bool, M>,
+        pad: impl Operand<T, ()>,
+    ) -> Tile<T, S> {
         let mask = broadcast(mask.handle(), M::extents(), S::extents());
         let pad = pad.operand();
         self.load_impl(Some(mask), Some(pad))

@@ -124,13 +124,7 @@ impl<T: Element, S: Shape> Tile<Ptr<T>, S> {
 
 impl<P: AtomicPlace, T: Element, S: Shape> Atomic<P, T, S> {
     fn new(place: P) -> Self {
-        Self {
-            place,
-            ordering: Ordering::Relaxed,
-            scope: Scope::Device,
-            mask: None,
-            _type: std::marker::PhantomData,
-        }
+        Self { place, ordering: Ordering::Relaxed, scope: Scope::Device, mask: None, _type: std::marker::PhantomData }
     }
 
     /// With this memory ordering.

@@ -38,7 +38,11 @@ impl<T: Element, S: Shape> Tile<Ptr<T>, S> {
     /// # Safety
     /// As [`load`](Self::load), for the pointers where `mask` is true.
     #[track_caller]
-    pub unsafe fn load_masked<M: Shape + BroadcastTo<S>>(self, mask: Tile<bool, M>, other: impl Operand<T, ()>) -> Tile<T, S> {
+    pub unsafe fn load_masked<M: Shape + BroadcastTo<S>>(
+        self,
+        mask: Tile<bool, M>,
+        other: impl Operand<T, ()>,
+    ) -> Tile<T, S> {
         let mask = broadcast(mask.handle(), M::extents(), S::extents());
         self.load_impl(Some(mask), Some(other.operand()))
     }

@@ -2,4 +2,6 @@
 
 extern crate tegula_lang as tegula;
 
+mod control;
 mod examples;
+mod harness;
