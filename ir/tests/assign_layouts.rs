@@ -35,6 +35,43 @@ fn every_op_can_be_laid_out() {
     }
 }
 
+/// Asking for a layout that an op already has leads back to the layout that it works in, or to another with the same
+/// effect: propagation neither loses nor invents anything.
+#[test]
+fn layouts_lead_back_to_working_layouts() {
+    use tegula_ir::layout::rules::{
+        operand_layouts, result_layouts, work_for_operand, work_for_result, working_layout,
+    };
+    let text = std::fs::read_to_string(Path::new(ALL_OPS)).expect("the file is part of the crate");
+    let mut module = parse_module(&text, "all_ops.tile").expect("the file parses");
+    let f = &mut module.functions[0];
+    strip_layouts(f);
+    AssignLayouts { lanes: 32 }.run(f, &mut PassContext::new()).expect("the kernel can be laid out");
+    let (mut from_results, mut from_operands) = (0, 0);
+    for op in f.ops_in_order() {
+        let Some(work) = working_layout(f, op) else { continue };
+        let data = f.op(op);
+        let results = result_layouts(f, &data.kind, &data.results, &work);
+        for (index, layout) in results.iter().enumerate() {
+            let Some(layout) = layout else { continue };
+            if let Some(work) = work_for_result(f, &data.kind, index, layout) {
+                let given = result_layouts(f, &data.kind, &data.results, &work);
+                assert_eq!(given[index].as_ref(), Some(layout), "{}", data.kind.mnemonic());
+                from_results += 1;
+            }
+        }
+        for (index, layout) in operand_layouts(f, &data.kind, &work).iter().enumerate() {
+            let Some(layout) = layout else { continue };
+            if let Some(work) = work_for_operand(f, &data.kind, index, layout) {
+                let asked = operand_layouts(f, &data.kind, &work);
+                assert_eq!(asked[index].as_ref(), Some(layout), "{}", data.kind.mnemonic());
+                from_operands += 1;
+            }
+        }
+    }
+    assert!(from_results > 40 && from_operands > 40, "{from_results} results, {from_operands} operands");
+}
+
 fn strip_layouts(f: &mut Function) {
     for op in f.ops_in_order() {
         for value in f.op(op).results.clone() {
