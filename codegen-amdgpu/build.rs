@@ -9,17 +9,12 @@ fn main() {
     println!("cargo:rerun-if-changed=src/lld_shim.cpp");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
 
-    let prefix = PathBuf::from(
-        env::var_os("LLVM_SYS_221_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()),
-    );
+    let prefix = PathBuf::from(env::var_os("LLVM_SYS_221_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()));
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
     let present = fs::exists(include.join("lld/Common/Driver.h")).unwrap_or(false)
         && fs::exists(lib.join("liblldELF.a")).unwrap_or(false);
     if !present {
-        println!(
-            "cargo:warning=no LLD libraries in {}; code objects are linked by a child process",
-            prefix.display()
-        );
+        println!("cargo:warning=no LLD libraries in {}; code objects are linked by a child process", prefix.display());
         return;
     }
     cc::Build::new()

@@ -15,10 +15,7 @@ use tegula_codegen::CodegenError;
 /// [`CodegenError::Link`] with the linker's messages, [`CodegenError::Io`] if the temporary folder fails.
 pub fn link(kernel: &str, object: &[u8]) -> Result<Vec<u8>, CodegenError> {
     let folder = tempfile::tempdir().map_err(|e| io_error(&std::env::temp_dir(), e))?;
-    let (input, output) = (
-        folder.path().join("kernel.o"),
-        folder.path().join("kernel.hsaco"),
-    );
+    let (input, output) = (folder.path().join("kernel.o"), folder.path().join("kernel.hsaco"));
     fs::write(&input, object).map_err(|e| io_error(&input, e))?;
     let arguments: Vec<String> = vec![
         "-shared".into(),
@@ -29,18 +26,12 @@ pub fn link(kernel: &str, object: &[u8]) -> Result<Vec<u8>, CodegenError> {
         output.display().to_string(),
         input.display().to_string(),
     ];
-    run_linker(&arguments).map_err(|message| CodegenError::Link {
-        kernel: kernel.to_owned(),
-        message,
-    })?;
+    run_linker(&arguments).map_err(|message| CodegenError::Link { kernel: kernel.to_owned(), message })?;
     fs::read(&output).map_err(|e| io_error(&output, e))
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> CodegenError {
-    CodegenError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    CodegenError::Io { path: path.to_owned(), source }
 }
 
 fn run_linker(arguments: &[String]) -> Result<(), String> {
@@ -65,10 +56,7 @@ fn run_child(arguments: &[String]) -> Result<(), String> {
             Err(_) => tried.push(program.display().to_string()),
         }
     }
-    Err(format!(
-        "no linker found (tried {}); install `lld-22` or set TEGULA_LLD",
-        tried.join(", ")
-    ))
+    Err(format!("no linker found (tried {}); install `lld-22` or set TEGULA_LLD", tried.join(", ")))
 }
 
 /// Linkers to try, each with whether it needs `-flavor gnu`.
@@ -81,10 +69,7 @@ fn linkers() -> Vec<(PathBuf, bool)> {
     all.push(("ld.lld-22".into(), false));
     all.push(("ld.lld".into(), false));
     all.push(("rust-lld".into(), true));
-    if let Ok(output) = Command::new("rustc")
-        .args(["--print", "target-libdir"])
-        .output()
-    {
+    if let Ok(output) = Command::new("rustc").args(["--print", "target-libdir"]).output() {
         let libdir = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
         all.push((libdir.with_file_name("bin").join("rust-lld"), true));
     }
@@ -111,11 +96,10 @@ mod in_process {
 
     /// Links in this process; `None` if LLD cannot be used any more.
     pub(super) fn run(arguments: &[String]) -> Option<Result<(), String>> {
-        let arguments: Vec<CString> =
-            match arguments.iter().map(|a| CString::new(a.as_str())).collect() {
-                Ok(arguments) => arguments,
-                Err(_) => return Some(Err("a path contains a NUL byte".to_owned())),
-            };
+        let arguments: Vec<CString> = match arguments.iter().map(|a| CString::new(a.as_str())).collect() {
+            Ok(arguments) => arguments,
+            Err(_) => return Some(Err("a path contains a NUL byte".to_owned())),
+        };
         let pointers: Vec<*const c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
         let mut usable = USABLE.lock().unwrap_or_else(|e| e.into_inner());
         if !*usable {
@@ -125,8 +109,7 @@ mod in_process {
         // SAFETY: the pointers are to NUL-terminated strings that outlive the call, the lock keeps LLD's global state
         // to one caller, and the returned string is freed once.
         let (code, text) = unsafe {
-            let code =
-                tegula_lld_link(pointers.as_ptr(), pointers.len(), &mut messages, &mut again);
+            let code = tegula_lld_link(pointers.as_ptr(), pointers.len(), &mut messages, &mut again);
             let text = CStr::from_ptr(messages).to_string_lossy().trim().to_owned();
             tegula_lld_free(messages);
             (code, text)

@@ -22,12 +22,8 @@ fn a_code_object_links_and_its_metadata_reads_back() {
     let buffer = MemoryBuffer::create_from_memory_range_copy(KERNEL.as_bytes(), "store_seven.ll");
     let module = session.context().create_module_from_ir(buffer).unwrap();
     machine.prepare(&module);
-    session
-        .optimize(&module, &machine, "default<O3>", &mut timings)
-        .unwrap();
-    let object = session
-        .emit(&module, &machine, Artifact::Object, &mut timings)
-        .unwrap();
+    session.optimize(&module, &machine, "default<O3>", &mut timings).unwrap();
+    let object = session.emit(&module, &machine, Artifact::Object, &mut timings).unwrap();
     let code_object = tegula_codegen_amdgpu::link("store_seven", &object).unwrap();
     assert_eq!(&code_object[..4], b"\x7fELF");
     // Shared object, machine EM_AMDGPU.
@@ -36,11 +32,7 @@ fn a_code_object_links_and_its_metadata_reads_back() {
     let readelf = "/usr/lib/llvm-22/bin/llvm-readelf";
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &code_object).unwrap();
-    match Command::new(readelf)
-        .arg("--notes")
-        .arg(file.path())
-        .output()
-    {
+    match Command::new(readelf).arg("--notes").arg(file.path()).output() {
         Ok(output) => {
             let notes = String::from_utf8_lossy(&output.stdout);
             assert!(notes.contains(".max_flat_workgroup_size: 256"), "{notes}");

@@ -9,8 +9,10 @@ pub mod ptxas;
 mod target;
 
 use tegula_codegen::CodegenError;
-use tegula_codegen::gpu::{KernelInfo, LowerOptions, lower_kernel};
-use tegula_codegen::session::{Artifact, Machine, Phase, Session, Timings};
+pub use tegula_codegen::gpu::Options;
+
+use tegula_codegen::gpu::{KernelInfo, LlvmText, Optimized, lower_and_optimize};
+use tegula_codegen::session::{Artifact, Machine, Session, Timings};
 use tegula_codegen::target::{Architecture, Family};
 use tegula_ir::function::Function;
 
@@ -25,30 +27,6 @@ pub struct CompiledPtx {
     pub llvm: Option<LlvmText>,
     /// How long each phase took.
     pub timings: Timings,
-}
-
-/// LLVM IR as text, for people.
-#[derive(Debug, Clone)]
-pub struct LlvmText {
-    /// As the lowering made it.
-    pub lowered: String,
-    /// As code was emitted from it.
-    pub optimized: String,
-}
-
-/// What a caller may choose.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Whether instructions carry the lines of the Rust source.
-    pub line_table: bool,
-    /// Whether to keep the LLVM IR as text.
-    pub keep_llvm: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { line_table: true, keep_llvm: false }
-    }
 }
 
 /// Compiles a function with layouts for an architecture such as `sm_90a`.
@@ -71,15 +49,8 @@ pub fn compile(function: &Function, architecture: &str, options: &Options) -> Re
     let machine = Machine::new(architecture.machine_spec())?;
     let mut timings = Timings::default();
 
-    let module = session.module(&function.name, &machine);
-    let lower = LowerOptions { line_table: options.line_table };
-    let info =
-        timings.measure(Phase::Lower, || lower_kernel(&session, &module, function, &target, &lower))?;
-    let lowered = options.keep_llvm.then(|| module.print_to_string().to_string());
-    session.verify(&module, &mut timings)?;
-    session.optimize(&module, &machine, "default<O3>", &mut timings)?;
-    let llvm = lowered
-        .map(|lowered| LlvmText { lowered, optimized: module.print_to_string().to_string() });
+    let Optimized { module, info, llvm } =
+        lower_and_optimize(&session, &machine, function, &target, options, &mut timings)?;
     let ptx = session.emit(&module, &machine, Artifact::Assembly, &mut timings)?;
     let ptx = String::from_utf8(ptx).expect("LLVM writes PTX in ASCII");
     Ok(CompiledPtx { ptx, info, llvm, timings })

@@ -58,11 +58,7 @@ pub fn assemble(program: &Path, ptx: &str, architecture: &str) -> Result<Assembl
     let folder = tempfile::tempdir()?;
     let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     std::fs::write(&input, ptx)?;
-    let result = Command::new(program)
-        .args(["-v", "-arch", architecture, "-o"])
-        .arg(&output)
-        .arg(&input)
-        .output()?;
+    let result = Command::new(program).args(["-v", "-arch", architecture, "-o"]).arg(&output).arg(&input).output()?;
     let log = String::from_utf8_lossy(&result.stderr).into_owned() + &String::from_utf8_lossy(&result.stdout);
     if !result.status.success() {
         return Err(PtxasError::Refused(log.trim().to_owned()));

@@ -30,14 +30,7 @@ impl Nvptx {
 }
 
 impl NativeOps for Nvptx {
-    fn unary<'c>(
-        &self,
-        e: &Emitter<'c, '_>,
-        op: UnaryOp,
-        ty: ScalarType,
-        x: Val<'c>,
-        fast: bool,
-    ) -> Option<Val<'c>> {
+    fn unary<'c>(&self, e: &Emitter<'c, '_>, op: UnaryOp, ty: ScalarType, x: Val<'c>, fast: bool) -> Option<Val<'c>> {
         if !matches!(ty, ScalarType::F16 | ScalarType::BF16 | ScalarType::F32) {
             return None;
         }
@@ -190,13 +183,14 @@ impl GpuTarget for Nvptx {
         let (file, line) = split_location(location);
         let name = e.function.get_name().to_string_lossy().into_owned();
         let pointer = e.ptr_type(0);
-        let ty = e.context.void_type().fn_type(
-            &[pointer.into(), pointer.into(), e.int(32).into(), pointer.into(), e.int(64).into()],
-            false,
-        );
-        let function = e.module.get_function("__assertfail").unwrap_or_else(|| {
-            e.module.add_function("__assertfail", ty, Some(Linkage::External))
-        });
+        let ty = e
+            .context
+            .void_type()
+            .fn_type(&[pointer.into(), pointer.into(), e.int(32).into(), pointer.into(), e.int(64).into()], false);
+        let function = e
+            .module
+            .get_function("__assertfail")
+            .unwrap_or_else(|| e.module.add_function("__assertfail", ty, Some(Linkage::External)));
         let args = [text(e, message), text(e, file), e.i32(line), text(e, &name), e.i64(1)];
         e.call(function, &args);
         e.intrinsic_void("llvm.trap", &[], &[]);
@@ -206,8 +200,10 @@ impl GpuTarget for Nvptx {
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]) {
         let pointer = e.ptr_type(0);
         let ty = e.int(32).fn_type(&[pointer.into(), pointer.into()], false);
-        let function =
-            e.module.get_function("vprintf").unwrap_or_else(|| e.module.add_function("vprintf", ty, Some(Linkage::External)));
+        let function = e
+            .module
+            .get_function("vprintf")
+            .unwrap_or_else(|| e.module.add_function("vprintf", ty, Some(Linkage::External)));
         let buffer: Val<'c> = if args.is_empty() {
             e.zero(pointer.into())
         } else {

@@ -113,7 +113,7 @@ fn float_cast<'c>(e: &Emitter<'c, '_>, x: Val<'c>, to: ScalarType) -> Val<'c> {
 }
 
 /// Brings what is beyond the largest finite value of `to` back to it. NaN passes.
-fn clamp_to_finite<'c>(e: &Emitter<'c, '_>, x: Val<'c>, to: ScalarType) -> Val<'c> {
+pub fn clamp_to_finite<'c>(e: &Emitter<'c, '_>, x: Val<'c>, to: ScalarType) -> Val<'c> {
     let max = format(to).max_value();
     let (high, low) = (e.float_like(x, max), e.float_like(x, -max));
     let x = e.select(e.fcmp(OGT, x, high), high, x);

@@ -109,12 +109,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             .expect("a tile has an axis")
     }
 
-    fn plan_single(
-        &mut self,
-        address: Val<'c>,
-        elem: ScalarType,
-        mask: Option<Value>,
-    ) -> Result<AccessPlan<'c>> {
+    fn plan_single(&mut self, address: Val<'c>, elem: ScalarType, mask: Option<Value>) -> Result<AccessPlan<'c>> {
         let condition = mask.map(|m| self.scalar(m));
         let mut plan = AccessPlan::new(elem);
         plan.push(vec![0], address, condition);
@@ -136,12 +131,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
-    fn plan_tile(
-        &mut self,
-        address: &Address,
-        layout: &LinearLayout,
-        mask: Option<Value>,
-    ) -> Result<AccessPlan<'c>> {
+    fn plan_tile(&mut self, address: &Address, layout: &LinearLayout, mask: Option<Value>) -> Result<AccessPlan<'c>> {
         let Address::Tile { view, offsets, shape, in_bounds } = address else {
             unreachable!("the caller matched a box of a view")
         };

@@ -14,13 +14,6 @@ use crate::emit::{Emitter, GLOBAL, Ty, Val};
 use crate::error::CodegenError;
 use crate::session::{LineTable, Session, SourceLocation};
 
-/// What a caller may choose about the lowering.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LowerOptions {
-    /// Whether to record source lines.
-    pub line_table: bool,
-}
-
 /// One argument in a kernel's parameter list: a part of a parameter of the Tile IR function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelParam {
@@ -94,7 +87,7 @@ fn components<'c>(e_context: &'c inkwell::context::Context, kind: &ParamKind) ->
     }
 }
 
-/// Lowers `function` into `module` as a kernel.
+/// Lowers `function` into `module` as a kernel, with source lines if asked for.
 ///
 /// # Errors
 /// If an op is not supported on the target, a tile has no layout, or the kernel needs more shared memory than there is.
@@ -103,7 +96,7 @@ pub fn lower_kernel<'c>(
     module: &Module<'c>,
     function: &Function,
     target: &dyn GpuTarget,
-    options: &LowerOptions,
+    line_table: bool,
 ) -> Result<KernelInfo, CodegenError> {
     let context = session.context();
     let arch = target.architecture();
@@ -130,7 +123,7 @@ pub fn lower_kernel<'c>(
     let e = Emitter::new(context, module, llvm_function);
     target.declare_kernel(&e, llvm_function, threads);
     annotate_pointers(&e, function, &params);
-    let lines = options.line_table.then(|| {
+    let lines = line_table.then(|| {
         let loc = function.locs.get(function.loc);
         let at = SourceLocation { file: &loc.file, line: loc.line, column: loc.column };
         LineTable::new(context, module, llvm_function, at, target.line_table())

@@ -6,7 +6,8 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `kernel` | the kernel's signature, metadata, and the way from a function to a module |
+//! | `compile` | from a function to an optimised module |
+//! | `kernel` | the kernel's signature and metadata |
 //! | `lowering` | the walk over ops; values and their registers |
 //! | `spread` | coordinates of a thread's registers |
 //! | `elementwise` | arithmetic, register by register |
@@ -35,6 +36,7 @@ mod address;
 mod atomics;
 mod bounds;
 mod combine;
+mod compile;
 mod control;
 mod convert_layout;
 mod debug;
@@ -52,5 +54,6 @@ mod shared_memory;
 mod spread;
 mod target;
 
-pub use kernel::{Component, KernelInfo, KernelParam, LowerOptions, lower_kernel};
+pub use compile::{LlvmText, Optimized, Options, lower_and_optimize};
+pub use kernel::{Component, KernelInfo, KernelParam, lower_kernel};
 pub use target::GpuTarget;

@@ -1,0 +1,104 @@
+//! The kernels of `tests/filetests` that are marked for compilation, compiled and linked for AMD GPUs, and their metadata
+//! read back by `llvm-readelf`.
+
+use std::path::Path;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tegula_codegen::target::Architecture;
+use tegula_codegen_amdgpu::{Options, compile};
+use tegula_ir::function::Function;
+use tegula_ir::pass::{Pass, PassContext};
+use tegula_ir::passes::assign_layouts::AssignLayouts;
+use tegula_ir::testing::filetest::{Command, TestFile, collect};
+use tegula_ir::text::parse_module;
+
+/// LLVM's tool that reads the notes of code objects.
+const READELF: &str = "/usr/lib/llvm-22/bin/llvm-readelf";
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/filetests");
+    let readelf = Path::new(READELF);
+    if !readelf.is_file() {
+        println!("SKIPPED: {READELF} is missing, so the metadata of code objects is not read back");
+    }
+    let files = collect(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
+    let mut trials = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        for target in marked_targets(&text) {
+            let name = format!("{} {target}", path.strip_prefix(&root).unwrap_or(&path).display());
+            let text = text.clone();
+            trials.push(Trial::test(name.clone(), move || {
+                for function in parse_module(&text, &name).map_err(|e| Failed::from(e.to_string()))?.functions {
+                    check(function, &target).map_err(Failed::from)?;
+                }
+                Ok(())
+            }));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// The AMD targets that a file is to be compiled for.
+fn marked_targets(text: &str) -> Vec<String> {
+    let is_amd = |target: &&String| target.starts_with("gfx");
+    match TestFile::parse(text) {
+        Ok(file) => file
+            .commands
+            .iter()
+            .filter_map(|command| match command {
+                Command::Compile(targets) => Some(targets.iter().filter(is_amd).cloned()),
+                _ => None,
+            })
+            .flatten()
+            .collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn check(mut function: Function, target: &str) -> Result<(), String> {
+    let name = function.name.clone();
+    let architecture = Architecture::by_name(target).map_err(|e| e.to_string())?;
+    AssignLayouts { lanes: architecture.warp_size }
+        .run(&mut function, &mut PassContext::new())
+        .map_err(|e| format!("@{name}: {e}"))?;
+    let options = Options { keep_assembly: std::env::var_os("TEGULA_SHOW").is_some(), ..Options::default() };
+    let compiled = compile(&function, target, &options).map_err(|e| format!("@{name}: {e}"))?;
+    if let Some(assembly) = &compiled.assembly {
+        println!("{assembly}");
+    }
+    if !Path::new(READELF).is_file() {
+        return Ok(());
+    }
+    let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    std::fs::write(file.path(), &compiled.code_object).map_err(|e| e.to_string())?;
+    let output = std::process::Command::new(READELF).arg("--notes").arg(file.path()).output();
+    let notes = String::from_utf8_lossy(&output.map_err(|e| e.to_string())?.stdout).into_owned();
+    let info = &compiled.info;
+    for expected in [
+        format!(".group_segment_fixed_size: {}", info.static_shared),
+        format!(".max_flat_workgroup_size: {}", info.threads),
+        format!(".wavefront_size: {}", architecture.warp_size),
+        format!(".symbol:         '{name}.kd'"),
+    ] {
+        let found = notes.contains(&expected) || notes.contains(&expected.replace('\'', ""));
+        if !found {
+            return Err(format!("@{name}: the metadata lacks `{expected}`:\n{notes}"));
+        }
+    }
+    // Explicit arguments stand in the notes as listed.
+    let offsets: Vec<u32> = note_values(&notes, ".offset:").into_iter().take(info.params.len()).collect();
+    let wanted: Vec<u32> = info.params.iter().map(|p| p.offset).collect();
+    if offsets != wanted {
+        return Err(format!("@{name}: arguments at {offsets:?}, expected {wanted:?}\n{notes}"));
+    }
+    if note_values(&notes, ".vgpr_spill_count:") != [0] {
+        return Err(format!("@{name}: registers are spilled\n{notes}"));
+    }
+    Ok(())
+}
+
+/// The numbers behind a key of the notes, in order.
+fn note_values(notes: &str, key: &str) -> Vec<u32> {
+    notes.lines().filter_map(|line| line.split_once(key)?.1.trim().parse().ok()).collect()
+}
