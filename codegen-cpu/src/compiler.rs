@@ -1,0 +1,126 @@
+//! The compiler: passes, plan, LLVM, link.
+
+use inkwell::module::Module;
+use tegula_codegen::session::{Artifact, Machine, MachineSpec, Phase, Session, Timings};
+use tegula_ir::function::Function;
+
+use crate::error::CpuError;
+use crate::kernel::CpuKernel;
+use crate::lower::{self, Lowered, VectorTarget};
+use crate::plan::Plan;
+
+/// LLVM passes after the lowering, which vectorises and unrolls by itself: clean up, no loop or SLP vectoriser.
+const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),\
+                      early-cse<memssa>,instcombine,loop(indvars),gvn,instcombine,dse,adce,simplifycfg)";
+
+/// How kernels are compiled for the CPU.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CpuOptions {
+    /// Fuse ops into common loops. Without it every op has a loop of its own, for comparison.
+    pub fuse: bool,
+    /// The processor; `None` for the one this process runs on. Code for another one can be emitted, not run.
+    pub machine: Option<MachineSpec>,
+}
+
+impl Default for CpuOptions {
+    fn default() -> Self {
+        Self { fuse: true, machine: None }
+    }
+}
+
+/// What [`CpuCompiler::emit`] gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emit {
+    /// LLVM IR as the lowering makes it.
+    LlvmIr,
+    /// LLVM IR after optimisation.
+    OptimizedLlvmIr,
+    /// Assembly text.
+    Assembly,
+    /// A relocatable object that holds the kernel under its name (see [`crate::abi`]).
+    Object,
+}
+
+/// Compiles kernels for the CPU.
+#[derive(Clone, Debug, Default)]
+pub struct CpuCompiler {
+    options: CpuOptions,
+}
+
+impl CpuCompiler {
+    /// A compiler with these options.
+    pub fn new(options: CpuOptions) -> Self {
+        Self { options }
+    }
+
+    /// Compiles a kernel into this process.
+    ///
+    /// # Errors
+    /// If a pass refuses the kernel or LLVM fails.
+    pub fn compile(&self, func: &Function) -> Result<CpuKernel, CpuError> {
+        self.compile_timed(func, &mut Timings::default())
+    }
+
+    /// As [`Self::compile`], with the time that each phase takes.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn compile_timed(&self, func: &Function, timings: &mut Timings) -> Result<CpuKernel, CpuError> {
+        let func = prepare(func)?;
+        let mut build = |session: &Session, machine: &Machine| {
+            let (module, lowered) = self.lower(session, machine, &func, timings)?;
+            session.optimize(&module, machine, PASSES, timings)?;
+            let object = session.emit(&module, machine, Artifact::Object, timings)?;
+            timings.measure(Phase::Link, || CpuKernel::link(&func, &lowered, &object))
+        };
+        build(&Session::new(), &Machine::host()?)
+    }
+
+    /// Compiles a kernel to text or an object.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn emit(&self, func: &Function, emit: Emit) -> Result<Vec<u8>, CpuError> {
+        let func = prepare(func)?;
+        let machine = match &self.options.machine {
+            Some(spec) => Machine::new(spec.clone())?,
+            None => Machine::host()?,
+        };
+        let mut timings = Timings::default();
+        let session = Session::new();
+        let (module, _) = self.lower(&session, &machine, &func, &mut timings)?;
+        let text = |module: &Module<'_>| module.print_to_string().to_bytes().to_vec();
+        if emit == Emit::LlvmIr {
+            return Ok(text(&module));
+        }
+        session.optimize(&module, &machine, PASSES, &mut timings)?;
+        Ok(match emit {
+            Emit::LlvmIr | Emit::OptimizedLlvmIr => text(&module),
+            Emit::Assembly => session.emit(&module, &machine, Artifact::Assembly, &mut timings)?,
+            Emit::Object => session.emit(&module, &machine, Artifact::Object, &mut timings)?,
+        })
+    }
+
+    fn lower<'s>(
+        &self,
+        session: &'s Session,
+        machine: &Machine,
+        func: &Function,
+        timings: &mut Timings,
+    ) -> Result<(Module<'s>, Lowered), CpuError> {
+        let module = session.module(&func.name, machine);
+        let spec = machine.spec();
+        let target = VectorTarget::from_features(&spec.triple, &spec.features);
+        let lowered = timings.measure(Phase::Lower, || {
+            let plan = Plan::new(func, self.options.fuse);
+            lower::lower(session.context(), &module, func, &plan, target)
+        })?;
+        session.verify(&module, timings)?;
+        Ok((module, lowered))
+    }
+}
+
+/// The passes of Tile IR that the lowering builds on.
+fn prepare(func: &Function) -> Result<Function, CpuError> {
+    Ok(func.clone())
+}

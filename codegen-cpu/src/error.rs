@@ -1,0 +1,30 @@
+//! The error type of this crate.
+
+use tegula_codegen::CodegenError;
+use tegula_ir::diag::Diagnostic;
+use thiserror::Error;
+
+/// Why a kernel could not be compiled or run on the CPU.
+#[derive(Debug, Error)]
+pub enum CpuError {
+    /// A pass refused the kernel.
+    #[error("{0}")]
+    Pass(Diagnostic),
+    /// LLVM IR or object code could not be made.
+    #[error(transparent)]
+    Codegen(#[from] CodegenError),
+    /// The object code could not be linked into this process.
+    #[error("the code of `{kernel}` could not be linked: {message}")]
+    Link {
+        /// The kernel.
+        kernel: String,
+        /// What the linker said.
+        message: String,
+    },
+    /// The arguments do not fit the kernel's parameters.
+    #[error("{0}")]
+    Arguments(String),
+    /// The kernel failed while it ran.
+    #[error("{0}")]
+    Kernel(Diagnostic),
+}

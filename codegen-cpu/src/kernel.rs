@@ -1,0 +1,332 @@
+//! A compiled kernel, and its launch over a grid.
+//!
+//! Threads take programs in chunks, lowest numbers first. Results do not depend on the number of threads: programs do
+//! not share anything but memory, what they print is put in the order of their numbers, and of several that fail the
+//! lowest is reported.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tegula_ir::diag::Diagnostic;
+use tegula_ir::function::{Function, ParamKind};
+use tegula_ir::interp::format_line;
+use tegula_ir::literal::Literal;
+use tegula_ir::loc::SourceLoc;
+use tegula_ir::numeric::eval;
+use tegula_ir::ops::OpKind;
+use tegula_ir::types::{ScalarType, Type};
+
+use crate::abi::{ArgSlots, KernelFn, LaunchContext};
+use crate::arena::with_arena;
+use crate::error::CpuError;
+use crate::jit::Jit;
+use crate::lower::{CallSite, Lowered};
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum CpuArg<'a> {
+    /// For a view parameter.
+    View {
+        /// Address of element zero.
+        base: *mut u8,
+        /// Extents in elements.
+        extents: &'a [i64],
+        /// Strides in elements.
+        strides: &'a [i64],
+    },
+    /// For a scalar parameter.
+    Scalar(Literal),
+    /// For a pointer parameter.
+    Ptr(*mut u8),
+}
+
+/// What a callback needs to know of its op.
+#[derive(Clone, Debug)]
+enum Site {
+    Print { message: String, args: Vec<PrintArg> },
+    Assert { message: String, loc: SourceLoc, shape: Option<Vec<u32>> },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PrintArg {
+    elem: ScalarType,
+    tile: bool,
+    count: usize,
+}
+
+/// A kernel compiled for this processor.
+#[derive(Debug)]
+pub struct CpuKernel {
+    name: String,
+    params: Vec<(String, ParamKind)>,
+    slots: ArgSlots,
+    sites: Vec<Site>,
+    arena_bytes: u64,
+    entry: KernelFn,
+    // Keeps the code of `entry` mapped.
+    _jit: Jit,
+}
+
+impl CpuKernel {
+    /// Links the object code of a lowered kernel.
+    pub(crate) fn link(func: &Function, lowered: &Lowered, object: &[u8]) -> Result<Self, CpuError> {
+        let jit = Jit::link(&func.name, object)?;
+        let address = jit.address(&func.name)?;
+        // SAFETY: the lowering made the function of this name with this signature.
+        let entry = unsafe { std::mem::transmute::<*const c_void, KernelFn>(address) };
+        Ok(Self {
+            name: func.name.clone(),
+            params: func.params.iter().map(|p| (p.name.clone(), p.kind.clone())).collect(),
+            slots: ArgSlots::of(func),
+            sites: lowered.sites.iter().map(|s| site(func, s)).collect(),
+            arena_bytes: lowered.arena_bytes,
+            entry,
+            _jit: jit,
+        })
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of memory that each running program uses for tiles.
+    pub fn arena_bytes(&self) -> u64 {
+        self.arena_bytes
+    }
+
+    /// Runs all programs of a grid on up to `threads` threads (0: as many as rayon's pool has, and the caller's); gives
+    /// what was printed.
+    ///
+    /// # Errors
+    /// [`CpuError::Arguments`] if the arguments do not fit the parameters, [`CpuError::Kernel`] if an assertion fails.
+    ///
+    /// # Safety
+    /// - Every element of every view, and every element that the kernel reaches through a pointer, must be valid memory
+    ///   of the parameter's type for the time of the launch, aligned to the element.
+    /// - The arguments must keep the promises of the parameters' [`tegula_ir::function::ViewSpec`].
+    /// - The memory of a view that the kernel only reads must not be written meanwhile, also not through another
+    ///   argument.
+    /// - What the kernel writes must not be used by others meanwhile.
+    pub unsafe fn launch(&self, grid: [u32; 3], args: &[CpuArg<'_>], threads: usize) -> Result<String, CpuError> {
+        let words = self.pack(args)?;
+        let sink = Sink { kernel: self, printed: Mutex::new(Vec::new()), failed: Mutex::new(None), first: AtomicU64::new(u64::MAX) };
+        let context = LaunchContext {
+            num_programs: grid.map(i64::from),
+            print: on_print,
+            fail: on_fail,
+            sink: (&raw const sink).cast(),
+        };
+        let total: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        let threads = match threads {
+            0 => rayon::current_num_threads(),
+            n => n,
+        };
+        let threads = threads.min(total.try_into().unwrap_or(usize::MAX));
+        let chunk = (total / (threads.max(1) as u64 * 32)).clamp(1, 1024);
+        let next = AtomicU64::new(0);
+        let shared = Shared { words: &words, context: &context };
+        let work = || {
+            let shared = &shared;
+            with_arena(self.arena_bytes, |arena| {
+                loop {
+                    let from = next.fetch_add(chunk, Ordering::Relaxed);
+                    if from >= total {
+                        return;
+                    }
+                    for number in from..(from + chunk).min(total) {
+                        // Programs after one that failed need not run; those before it still may fail first.
+                        if number > sink.first.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let program = coordinates(number, grid);
+                        // SAFETY: the arguments are what the caller promises, the arena is this thread's own and as
+                        // large as the kernel asks for.
+                        unsafe { (self.entry)(shared.words.as_ptr(), shared.context, &program, arena) };
+                    }
+                }
+            });
+        };
+        if threads <= 1 {
+            work();
+        } else {
+            rayon::in_place_scope(|scope| {
+                for _ in 1..threads {
+                    scope.spawn(|_| work());
+                }
+                work();
+            });
+        }
+        let failed = sink.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, diagnostic)) = failed {
+            return Err(CpuError::Kernel(diagnostic));
+        }
+        let mut printed = sink.printed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        printed.sort_by_key(|(number, _)| *number);
+        Ok(printed.into_iter().map(|(_, line)| line).collect())
+    }
+
+    /// The argument words, after a check of number, kind and rank.
+    fn pack(&self, args: &[CpuArg<'_>]) -> Result<Vec<u64>, CpuError> {
+        let bad = |m: String| Err(CpuError::Arguments(m));
+        if args.len() != self.params.len() {
+            return bad(format!("{} takes {} arguments, got {}", self.name, self.params.len(), args.len()));
+        }
+        let mut words = vec![0u64; self.slots.words()];
+        for (((name, kind), arg), start) in self.params.iter().zip(args).zip(self.slots.starts()) {
+            match (kind, arg) {
+                (ParamKind::View { rank, spec, .. }, CpuArg::View { base, extents, strides }) => {
+                    let rank = usize::from(*rank);
+                    if extents.len() != rank || strides.len() != rank {
+                        return bad(format!("parameter {name} has rank {rank}, got {}", extents.len()));
+                    }
+                    if extents.iter().any(|&e| e < 0) {
+                        return bad(format!("parameter {name} has a negative extent: {extents:?}"));
+                    }
+                    if spec.unit_inner && strides.last().is_some_and(|&s| s != 1) {
+                        return bad(format!(
+                            "parameter {name} is promised to be contiguous in its last axis, its strides are {strides:?}"
+                        ));
+                    }
+                    words[start] = *base as usize as u64;
+                    for (i, &v) in extents.iter().chain(*strides).enumerate() {
+                        words[start + 1 + i] = v as u64;
+                    }
+                }
+                (ParamKind::Scalar { elem, .. }, CpuArg::Scalar(v)) if v.fits(*elem) => {
+                    words[start] = eval::to_bits(*elem, *v);
+                }
+                (ParamKind::Ptr { .. }, CpuArg::Ptr(p)) => words[start] = *p as usize as u64,
+                (kind, _) => {
+                    return bad(format!("parameter {name} is {}, got another kind of argument", kind.ty()));
+                }
+            }
+        }
+        Ok(words)
+    }
+}
+
+/// What all threads of a launch read.
+struct Shared<'a> {
+    words: &'a [u64],
+    context: &'a LaunchContext,
+}
+
+// SAFETY: the words are plain data, and the context's pointer leads to a `Sink`, which locks itself.
+unsafe impl Sync for Shared<'_> {}
+
+/// Where callbacks put what they are told.
+struct Sink<'a> {
+    kernel: &'a CpuKernel,
+    printed: Mutex<Vec<(u64, String)>>,
+    failed: Mutex<Option<(u64, Diagnostic)>>,
+    /// Number of the first program known to have failed.
+    first: AtomicU64,
+}
+
+/// Coordinates of a program, axis 0 fastest.
+fn coordinates(number: u64, grid: [u32; 3]) -> [i64; 3] {
+    let [x, y, _] = grid.map(|n| u64::from(n.max(1)));
+    [(number % x) as i64, (number / x % y) as i64, (number / x / y) as i64]
+}
+
+fn number_of(program: [i64; 3], context: &LaunchContext) -> u64 {
+    let [x, y, z] = program.map(|p| p as u64);
+    let [nx, ny, _] = context.num_programs.map(|n| n as u64);
+    (z * ny + y) * nx + x
+}
+
+unsafe extern "C" fn on_print(
+    context: *const LaunchContext,
+    program: *const [i64; 3],
+    number: u32,
+    addresses: *const *const u8,
+) {
+    // SAFETY: the kernel passes on what `launch` gave it; the sink lives as long as the launch.
+    let (context, program) = unsafe { (&*context, *program) };
+    // SAFETY: as above.
+    let sink = unsafe { &*context.sink.cast::<Sink<'_>>() };
+    let Some(Site::Print { message, args }) = sink.kernel.sites.get(number as usize) else { return };
+    let read = |i: usize, arg: PrintArg| {
+        let bytes = arg.elem.bits().div_ceil(8) as usize;
+        // SAFETY: the kernel gives an address for each argument, with as many elements as its tile has.
+        let elements = unsafe { std::slice::from_raw_parts(*addresses.add(i), bytes * arg.count) };
+        elements.chunks_exact(bytes).map(move |chunk| {
+            let mut word = [0; 8];
+            word[..bytes].copy_from_slice(chunk);
+            eval::from_bits(arg.elem, u64::from_le_bytes(word))
+        })
+    };
+    let line = format_line(
+        program.map(|p| p as u32),
+        message,
+        args.iter().enumerate().map(|(i, &arg)| {
+            let elements: Box<dyn Iterator<Item = Literal>> = Box::new(read(i, arg));
+            (arg.elem, arg.tile, elements)
+        }),
+    );
+    let mut printed = sink.printed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    printed.push((number_of(program, context), line));
+}
+
+unsafe extern "C" fn on_fail(context: *const LaunchContext, program: *const [i64; 3], number: u32, element: i64) {
+    // SAFETY: as in `on_print`.
+    let (context, program) = unsafe { (&*context, *program) };
+    // SAFETY: as in `on_print`.
+    let sink = unsafe { &*context.sink.cast::<Sink<'_>>() };
+    let Some(Site::Assert { message, loc, shape }) = sink.kernel.sites.get(number as usize) else { return };
+    let [x, y, z] = program;
+    let mut diagnostic =
+        Diagnostic::error(format!("assertion failed: {message}")).at(loc).note(format!("in program ({x}, {y}, {z})"));
+    if let Some(shape) = shape {
+        diagnostic = diagnostic.note(format!("at element {:?}", unravel(element, shape)));
+    }
+    let number = number_of(program, context);
+    let mut failed = sink.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if failed.as_ref().is_none_or(|(first, _)| number < *first) {
+        *failed = Some((number, diagnostic));
+        sink.first.fetch_min(number, Ordering::Relaxed);
+    }
+}
+
+/// The index of a row-major position.
+fn unravel(position: i64, shape: &[u32]) -> Vec<i64> {
+    let mut rest = position;
+    let mut index: Vec<i64> = shape
+        .iter()
+        .rev()
+        .map(|&d| {
+            let i = rest % i64::from(d);
+            rest /= i64::from(d);
+            i
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+fn site(func: &Function, site: &CallSite) -> Site {
+    match site {
+        CallSite::Print(op) => {
+            let OpKind::Print { message, args } = func.kind(*op) else { unreachable!("a print") };
+            let arg = |v: &tegula_ir::Value| {
+                let ty = func.ty(*v);
+                PrintArg {
+                    elem: ty.elem_scalar().expect("only numbers are printed"),
+                    tile: matches!(ty, Type::Tile(_)),
+                    count: ty.tile().map_or(1, |t| t.count() as usize),
+                }
+            };
+            Site::Print { message: message.clone(), args: args.iter().map(arg).collect() }
+        }
+        CallSite::Assert(op) => {
+            let OpKind::Assert { cond, message } = func.kind(*op) else { unreachable!("an assert") };
+            Site::Assert {
+                message: message.clone(),
+                loc: func.locs.get(func.op(*op).loc).clone(),
+                shape: func.ty(*cond).tile().map(|t| t.shape.to_vec()),
+            }
+        }
+    }
+}
