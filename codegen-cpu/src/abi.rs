@@ -26,8 +26,12 @@ pub const PROGRAM: u32 = 2;
 pub const ARENA: u32 = 3;
 
 /// A compiled kernel.
-pub type KernelFn =
-    unsafe extern "C" fn(args: *const u64, context: *const LaunchContext, program: *const [i64; 3], arena: *mut u8) -> i32;
+pub type KernelFn = unsafe extern "C" fn(
+    args: *const u64,
+    context: *const LaunchContext,
+    program: *const [i64; 3],
+    arena: *mut u8,
+) -> i32;
 
 /// What the programs of a launch share.
 #[repr(C)]

@@ -10,8 +10,8 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::AsTypeRef;
 use inkwell::values::{AsValueRef, CallSiteValue, FunctionValue};
-use llvm_sys::core::LLVMBuildGEP2;
 use inkwell::{IntPredicate, intrinsics::Intrinsic};
+use llvm_sys::core::LLVMBuildGEP2;
 use tegula_codegen::emit::{Emitter, MemoryFlags, Ty, Val};
 
 /// A stack slot of one type, which LLVM turns into registers: how values are carried around loops.

@@ -10,8 +10,8 @@ use crate::lower::{self, Lowered, VectorTarget};
 use crate::plan::Plan;
 
 /// LLVM passes after the lowering, which vectorises and unrolls by itself: clean up, no loop or SLP vectoriser.
-const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),\
-                      early-cse<memssa>,instcombine,loop(indvars),gvn,instcombine,dse,adce,simplifycfg)";
+const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),\
+                      early-cse<memssa>,instcombine<no-verify-fixpoint>,loop(indvars),gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg)";
 
 /// How kernels are compiled for the CPU.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -111,7 +111,12 @@ impl CpuKernel {
     /// - What the kernel writes must not be used by others meanwhile.
     pub unsafe fn launch(&self, grid: [u32; 3], args: &[CpuArg<'_>], threads: usize) -> Result<String, CpuError> {
         let words = self.pack(args)?;
-        let sink = Sink { kernel: self, printed: Mutex::new(Vec::new()), failed: Mutex::new(None), first: AtomicU64::new(u64::MAX) };
+        let sink = Sink {
+            kernel: self,
+            printed: Mutex::new(Vec::new()),
+            failed: Mutex::new(None),
+            first: AtomicU64::new(u64::MAX),
+        };
         let context = LaunchContext {
             num_programs: grid.map(i64::from),
             print: on_print,

@@ -7,8 +7,8 @@ use tegula_ir::function::{Op, Value};
 use tegula_ir::ops::{Access, Address, CacheHint};
 use tegula_ir::types::{Elem, ScalarType};
 
-use super::eval::{Coord, Mode, Site};
 use super::Lowering;
+use super::eval::{Coord, Mode, Site};
 use crate::plan::buffers::element_bytes;
 use crate::plan::group::address_of;
 use crate::plan::index::strides;
@@ -65,7 +65,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 b.gather(p, site.active.unwrap_or(all), b.zero(wide), bytes)
             }
         };
-        self.from_memory(elem, stored)
+        self.unpack_element(elem, stored)
     }
 
     /// Reads elements of a tile, which has a whole buffer, at a row-major position.
@@ -88,7 +88,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let b = self.b.clone();
         let bytes = element_bytes(elem);
         let lanes = b.lanes(v);
-        let v = self.to_memory(elem, v);
+        let v = self.pack_element(elem, v);
         match (self.place_in(base, bytes, at, lanes), site.active) {
             (Lanes::One(p), _) => {
                 let last = if lanes == 1 { v } else { b.lane(v, 0) };
@@ -125,7 +125,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
         let flags = self.flags(access);
-        let stored_pad = self.to_memory(elem, pad);
+        let stored_pad = self.pack_element(elem, pad);
         let pads = b.broadcast(stored_pad, lanes);
         let stored = match (place, mask) {
             (Lanes::One(p), None) => b.broadcast(b.load(ty, p, bytes, flags), lanes),
@@ -143,7 +143,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 b.gather(p, mask.unwrap_or(all), pads, bytes)
             }
         };
-        self.from_memory(elem, stored)
+        self.unpack_element(elem, stored)
     }
 
     /// Writes elements of a tensor.
@@ -165,7 +165,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
         let flags = self.flags(access);
-        let v = self.to_memory(elem, v);
+        let v = self.pack_element(elem, v);
         match (place, mask) {
             (Lanes::One(p), None) => b.store(b.lane(v, lanes - 1), p, bytes, flags),
             (Lanes::One(p), Some(mask)) if lanes == 1 => {

@@ -53,9 +53,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let number = |i: usize| elems[i].scalar();
         match kind {
             OpKind::Unary { op, fast, .. } => self.unary(*op, number(0).expect("a number"), operands[0], *fast),
-            OpKind::Binary { op, .. } => {
-                self.binary(*op, number(0).expect("a number"), operands[0], operands[1])
-            }
+            OpKind::Binary { op, .. } => self.binary(*op, number(0).expect("a number"), operands[0], operands[1]),
             OpKind::Compare { op, .. } => self.compare(*op, elems[0], operands[0], operands[1]),
             OpKind::Select { .. } => self.b.select(operands[0], operands[1], operands[2]),
             OpKind::Fma { .. } => self.fma(number(0).expect("a number"), operands[0], operands[1], operands[2]),
@@ -160,11 +158,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let float = |v: f64| self.literal(t, Literal::Float(v));
         let bits = t.bits();
         let int = |v: i64| self.b.const_int(bits, v);
-        let (min, max) = if t.is_signed_int() {
-            (-1i64 << (bits - 1), !(-1i64 << (bits - 1)))
-        } else {
-            (0, -1)
-        };
+        let (min, max) = if t.is_signed_int() { (-1i64 << (bits - 1), !(-1i64 << (bits - 1))) } else { (0, -1) };
         match kind {
             ReduceKind::Sum if t.is_float() => float(-0.0),
             ReduceKind::Prod if t.is_float() => float(1.0),

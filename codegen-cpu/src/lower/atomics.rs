@@ -114,7 +114,12 @@ impl<'c> Lowering<'_, 'c, '_> {
             _ => BinaryOp::Add,
         };
         // A first guess by a plain read: a stale one only costs a round.
-        let seen = b.slot_with(b.load(bits.get_type(), pointer, t.bits() / 8, MemoryFlags { volatile: true, ..Default::default() }));
+        let seen = b.slot_with(b.load(
+            bits.get_type(),
+            pointer,
+            t.bits() / 8,
+            MemoryFlags { volatile: true, ..Default::default() },
+        ));
         let done = b.slot_with(b.bool(false));
         b.while_loop(
             || b.not(b.get(done)),
@@ -139,4 +144,3 @@ fn orders(ordering: Ordering) -> (Order, Order) {
         Ordering::AcqRel => (Order::LLVMAtomicOrderingAcquireRelease, Order::LLVMAtomicOrderingAcquire),
     }
 }
-

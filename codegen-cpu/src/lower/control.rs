@@ -20,7 +20,7 @@ use crate::plan::{BufferId, Place, Step};
 /// How a value is carried around a loop or out of a branch.
 enum Carry<'c> {
     Scalar(Slot<'c>),
-    View(SmallVec<[Slot<'c>; 11]>),
+    View(Vec<Slot<'c>>),
     Tile(BufferId),
 }
 
@@ -211,9 +211,9 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.by_mode(&loads, |this, mode| {
             let mut at = Coords::new();
             this.each_index(outer, &mut at, &mut |this, at| {
-                this.each_vector(last, strip, &mut |this, i, _, active| {
-                    let mut site = Site::new(mode, active);
-                    at.push(Coord::Affine { base: i, step: i64::from(strip.lanes > 1) });
+                this.each_vector(last, strip, &mut |this, vector| {
+                    let mut site = Site::new(mode, vector.active);
+                    at.push(Coord::vector(vector.first, strip.lanes));
                     body(this, &mut site, at, strip.lanes);
                     at.pop();
                 });
@@ -222,12 +222,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// Writes all elements of `from` into the buffer of `to` where `map` says.
-    fn copy_into(
-        &mut self,
-        from: Value,
-        to: Value,
-        map: &dyn Fn(&Self, &[Coord<'c>]) -> Coords<Coord<'c>>,
-    ) {
+    fn copy_into(&mut self, from: Value, to: Value, map: &dyn Fn(&Self, &[Coord<'c>]) -> Coords<Coord<'c>>) {
         if !self.is_tile(from) {
             let at = map(self, &[]);
             let v = self.scalar(from);
@@ -316,8 +311,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
         for (&v, carry) in values.iter().zip(to) {
             if let Carry::Tile(id) = carry {
-                let swapped =
-                    matches!(self.plan.place(v), Place::Buffer { buffer, .. } if buffer != *id && targets.contains(&buffer));
+                let swapped = matches!(self.plan.place(v), Place::Buffer { buffer, .. } if buffer != *id && targets.contains(&buffer));
                 if !swapped {
                     self.copy_to_buffer(v, *id);
                 }
@@ -339,7 +333,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                     self.scalars.insert(v, value);
                 }
                 Carry::View(slots) => {
-                    let parts: SmallVec<[Val<'c>; 11]> = slots.iter().map(|&s| self.b.get(s)).collect();
+                    let parts: Vec<Val<'c>> = slots.iter().map(|&s| self.b.get(s)).collect();
                     let Type::View { rank, .. } = self.func.ty(v) else { unreachable!("a view") };
                     let rank = usize::from(*rank);
                     let view = ViewVal {

@@ -77,6 +77,9 @@ enum Part {
     Low(ScalarType),
 }
 
+/// A part, for a format to be named.
+type PartOf = fn(ScalarType) -> Part;
+
 /// Tf32 has no [`ScalarType`]; this stands for it where an operand is split.
 const TF32: ScalarType = ScalarType::F32;
 
@@ -106,7 +109,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let mut scratch = Scratch::default();
         let matrix = |rows: u64, columns: u32| buffer_bytes(Elem::Scalar(t), &[rows as u32, columns]);
         let stride = k + ROW_PADDING;
-        let terms: &[(fn(ScalarType) -> Part, fn(ScalarType) -> Part)] = match precision {
+        let terms: &[(PartOf, PartOf)] = match precision {
             DotPrecision::Tf32x3 | DotPrecision::Bf16x3 => {
                 &[(Part::Low, Part::High), (Part::High, Part::Low), (Part::High, Part::High)]
             }
@@ -185,13 +188,14 @@ impl<'c> Lowering<'_, 'c, '_> {
         let b = self.b.clone();
         let strip = self.cut(count, 32, 1, false);
         let elem = Elem::Scalar(from_t);
-        self.each_vector(count, strip, &mut |this, i, _, active| {
-            let at = b.element(from, i, element_bytes(elem));
+        self.each_vector(count, strip, &mut |this, vector| {
+            let at = b.element(from, vector.first, element_bytes(elem));
             // What lies beyond the end is slack of the buffer.
-            let stored = b.load(b.lanes_ty(this.memory_ty(elem), strip.lanes), at, element_bytes(elem), Default::default());
-            let v = this.convert_nearest(from_t, to_t, this.from_memory(elem, stored));
-            let site = Site::new(Mode::General, active);
-            let at = Coord::Affine { base: i, step: i64::from(strip.lanes > 1) };
+            let stored =
+                b.load(b.lanes_ty(this.memory_ty(elem), strip.lanes), at, element_bytes(elem), Default::default());
+            let v = this.convert_nearest(from_t, to_t, this.unpack_element(elem, stored));
+            let site = Site::new(Mode::General, vector.active);
+            let at = Coord::vector(vector.first, strip.lanes);
             this.raw_store(&site, to, Elem::Scalar(to_t), at, v);
         });
     }
@@ -254,9 +258,9 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.by_mode(&loads, |this, mode| {
             let mut at: Coords<Coord<'c>> = batch.into();
             this.each_index(&[m], &mut at, &mut |this, at| {
-                this.each_vector(k, strip, &mut |this, i, _, active| {
-                    let mut site = Site::new(mode, active);
-                    let column = Coord::Affine { base: i, step: i64::from(strip.lanes > 1) };
+                this.each_vector(k, strip, &mut |this, vector| {
+                    let mut site = Site::new(mode, vector.active);
+                    let column = Coord::vector(vector.first, strip.lanes);
                     at.push(column);
                     let v = this.eval(&mut site, a, at, strip.lanes);
                     at.pop();
@@ -294,7 +298,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                         let is_last = b.as_const(vector) == Some(i64::from(blocking.row_vectors()) - 1);
                         let active = blocking.tail().filter(|_| is_last).map(|rest| this.first_lanes(rest, lanes));
                         let mut site = Site::new(mode, active);
-                        at.push(Coord::Affine { base: column, step: i64::from(lanes > 1) });
+                        at.push(Coord::vector(column, lanes));
                         let value = this.eval(&mut site, right, at, lanes);
                         at.pop();
                         let value = this.part(part, from, t, value);
@@ -377,7 +381,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         let ty = b.lanes_ty(scalar, lanes);
         let plain = MemoryFlags::default();
         let at = |base: Val<'c>, elements: u32| b.element(base, b.i64(elements.into()), bytes);
-        let mask = |v: u32| (v + 1 == block.vectors).then_some(block.tail).flatten().map(|n| self.first_lanes(n, lanes));
+        let mask =
+            |v: u32| (v + 1 == block.vectors).then_some(block.tail).flatten().map(|n| self.first_lanes(n, lanes));
         let mut slots: Vec<Slot<'c>> = Vec::new();
         for r in 0..block.rows {
             for v in 0..block.vectors {

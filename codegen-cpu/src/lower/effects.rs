@@ -8,8 +8,8 @@ use tegula_ir::ops::OpKind;
 use super::eval::Coord;
 use super::{CallSite, Lowering, Scratch};
 use crate::abi;
-use crate::plan::buffers::buffer_bytes;
 use crate::plan::Place;
+use crate::plan::buffers::buffer_bytes;
 
 impl<'c> Lowering<'_, 'c, '_> {
     /// Passes the address of each argument's elements, in their memory form.
@@ -22,7 +22,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         for &v in args {
             let elem = self.elem(v);
             addresses.push(if !self.is_tile(v) {
-                let stored = self.to_memory(elem, self.scalar(v));
+                let stored = self.pack_element(elem, self.scalar(v));
                 b.address_of(b.slot_with(stored))
             } else if self.plan.place(v) == Place::Inline {
                 let to = scratch.take(self, buffer_bytes(elem, self.shape(v)));

@@ -62,6 +62,11 @@ impl<'c> Coord<'c> {
         Coord::Affine { base, step: 0 }
     }
 
+    /// Consecutive from `first` on.
+    pub fn vector(first: Val<'c>, lanes: u32) -> Self {
+        Coord::Affine { base: first, step: i64::from(lanes > 1) }
+    }
+
     /// Whether all lanes have it.
     pub fn is_uniform(&self) -> bool {
         matches!(self, Coord::Affine { step: 0, .. })
@@ -195,8 +200,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             kind if is_elementwise(kind) => {
                 let operands: SmallVec<[Value; 4]> = kind.operands();
                 let elems: SmallVec<[Elem; 4]> = operands.iter().map(|&o| self.elem(o)).collect();
-                let values: SmallVec<[Val<'c>; 4]> =
-                    operands.iter().map(|&o| self.eval(site, o, at, lanes)).collect();
+                let values: SmallVec<[Val<'c>; 4]> = operands.iter().map(|&o| self.eval(site, o, at, lanes)).collect();
                 self.elementwise(kind, &elems, &values)
             }
             kind => {

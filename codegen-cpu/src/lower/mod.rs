@@ -130,10 +130,8 @@ pub fn lower<'c>(
     let function = module.add_function(&func.name, ty, None);
     let bits = (target.vector_bytes * 8).to_string();
     for (key, value) in [("prefer-vector-width", &*bits), ("min-legal-vector-width", &*bits)] {
-        function.add_attribute(
-            inkwell::attributes::AttributeLoc::Function,
-            context.create_string_attribute(key, value),
-        );
+        function
+            .add_attribute(inkwell::attributes::AttributeLoc::Function, context.create_string_attribute(key, value));
     }
     let noalias = inkwell::attributes::Attribute::get_named_enum_kind_id("noalias");
     for param in [abi::ARGS, abi::PROGRAM, abi::ARENA] {
@@ -238,7 +236,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                     let at = b.element(args, b.i64(slot as i64), 8);
                     let elem = Elem::Scalar(*elem);
                     let stored = b.load(self.memory_ty(elem), at, 8, MemoryFlags::default());
-                    let v = self.from_memory(elem, stored);
+                    let v = self.unpack_element(elem, stored);
                     self.scalars.insert(param.value, v);
                 }
                 ParamKind::Ptr { .. } => {
@@ -268,7 +266,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// A loaded element in its register form.
-    pub fn from_memory(&self, elem: Elem, v: Val<'c>) -> Val<'c> {
+    pub fn unpack_element(&self, elem: Elem, v: Val<'c>) -> Val<'c> {
         match elem {
             Elem::Scalar(ScalarType::Bool) => self.b.icmp(inkwell::IntPredicate::NE, v, self.b.int_like(v, 0)),
             Elem::Scalar(ScalarType::I4 | ScalarType::U4) => self.b.zext_or_trunc(v, 4),
@@ -277,7 +275,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// An element in its memory form.
-    pub fn to_memory(&self, elem: Elem, v: Val<'c>) -> Val<'c> {
+    pub fn pack_element(&self, elem: Elem, v: Val<'c>) -> Val<'c> {
         match elem {
             Elem::Scalar(ScalarType::Bool | ScalarType::I4 | ScalarType::U4) => self.b.zext_or_trunc(v, 8),
             _ => v,
@@ -303,7 +301,6 @@ impl<'c> Lowering<'_, 'c, '_> {
     pub fn scalar(&self, v: Value) -> Val<'c> {
         self.scalars[&v]
     }
-
 }
 
 /// Arena beyond the planned buffers, for one op at a time.

@@ -25,6 +25,17 @@ pub(crate) struct Strip {
     pub unroll: u32,
 }
 
+/// A vector of a loop over an axis.
+#[derive(Clone, Copy)]
+pub(crate) struct VectorAt<'c> {
+    /// Coordinate of the first lane.
+    pub first: Val<'c>,
+    /// Number within an unrolled step; in a loop over strips, how many vectors there are.
+    pub unrolled: u32,
+    /// The lanes that are elements, where not all are.
+    pub active: Option<Val<'c>>,
+}
+
 impl<'c> Lowering<'_, 'c, '_> {
     /// Runs `body` in the mode of access that fits these loads and stores.
     pub fn by_mode(&mut self, accesses: &[Op], mut body: impl FnMut(&mut Self, Mode)) {
@@ -36,11 +47,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             let (this, body) = &mut *guard;
             body(this, mode);
         };
-        b.if_else(
-            unit,
-            || b.if_else(whole, || run(Mode::Whole), || run(Mode::Edge)),
-            || run(Mode::General),
-        );
+        b.if_else(unit, || b.if_else(whole, || run(Mode::Whole), || run(Mode::Edge)), || run(Mode::General));
     }
 
     /// A group of nests.
@@ -89,14 +96,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         });
     }
 
-    /// Loops over an axis by vectors: calls `body` with the first coordinate, the number within an unrolled step, and
-    /// the lanes that count where not all do.
-    pub fn each_vector(
-        &mut self,
-        extent: u32,
-        strip: Strip,
-        body: &mut dyn FnMut(&mut Self, Val<'c>, u32, Option<Val<'c>>),
-    ) {
+    /// Loops over an axis by vectors.
+    pub fn each_vector(&mut self, extent: u32, strip: Strip, body: &mut dyn FnMut(&mut Self, VectorAt<'c>)) {
         let b = self.b.clone();
         let (extent, lanes, unroll) = (i64::from(extent), i64::from(strip.lanes), i64::from(strip.unroll));
         let step = lanes * unroll;
@@ -104,15 +105,17 @@ impl<'c> Lowering<'_, 'c, '_> {
         b.static_loop(0, unrolled, step, |i| {
             for u in 0..unroll {
                 let at = self.add_const(i, u * lanes);
-                body(self, at, u as u32, None);
+                body(self, VectorAt { first: at, unrolled: u as u32, active: None });
             }
         });
         let whole = extent / lanes * lanes;
-        b.static_loop(unrolled, whole, lanes, |i| body(self, i, 0, None));
+        b.static_loop(unrolled, whole, lanes, |first| {
+            body(self, VectorAt { first, unrolled: 0, active: None });
+        });
         if whole < extent {
             let active: Vec<Val<'c>> = (0..lanes).map(|l| b.bool(l < extent - whole)).collect();
             let active = b.const_vector(&active);
-            body(self, b.i64(whole), 0, (lanes > 1).then_some(active));
+            body(self, VectorAt { first: b.i64(whole), unrolled: 0, active: (lanes > 1).then_some(active) });
         }
     }
 
@@ -138,10 +141,10 @@ impl<'c> Lowering<'_, 'c, '_> {
                 self.roots(&mut site, nest, &at, 1, 0, &accumulators);
             }
             Some((&last, outer)) => self.each_index(outer, &mut at, &mut |this, at| {
-                this.each_vector(last, strip, &mut |this, i, u, active| {
-                    let mut site = Site::new(mode, active);
-                    at.push(Coord::Affine { base: i, step: i64::from(strip.lanes > 1) });
-                    this.roots(&mut site, nest, at, strip.lanes, u, &accumulators);
+                this.each_vector(last, strip, &mut |this, vector| {
+                    let mut site = Site::new(mode, vector.active);
+                    at.push(Coord::vector(vector.first, strip.lanes));
+                    this.roots(&mut site, nest, at, strip.lanes, vector.unrolled, &accumulators);
                     at.pop();
                 });
             }),

@@ -10,7 +10,7 @@ use tegula_ir::types::{Elem, ScalarType};
 
 use super::Lowering;
 use super::eval::{Coord, Mode, Site};
-use super::nest::Strip;
+use super::nest::{Strip, VectorAt};
 use crate::builder::Slot;
 use crate::plan::index::Coords;
 use crate::plan::reads::{reduced, reduced_axes};
@@ -191,15 +191,14 @@ impl<'c> Lowering<'_, 'c, '_> {
         };
         let mut outer = Coords::new();
         self.each_index(&extents(&kept), &mut outer, &mut |this, outer| {
-            let lane_step = i64::from(strip.lanes > 1);
             if is_reduced(rank - 1) {
                 let accumulators = this.start_reduction(op, strip);
                 let mut within = Coords::new();
                 this.each_index(&extents(&inner), &mut within, &mut |this, within| {
-                    this.each_vector(last, strip, &mut |this, i, u, active| {
-                        let mut site = Site::new(mode, active);
-                        let at = index(outer, within, Coord::Affine { base: i, step: lane_step });
-                        this.accumulate(&mut site, op, &accumulators, &at, strip.lanes, u);
+                    this.each_vector(last, strip, &mut |this, vector| {
+                        let mut site = Site::new(mode, vector.active);
+                        let at = index(outer, within, Coord::vector(vector.first, strip.lanes));
+                        this.accumulate(&mut site, op, &accumulators, &at, strip.lanes, vector.unrolled);
                     });
                 });
                 let results = this.finish_reduction(op, accumulators);
@@ -207,23 +206,22 @@ impl<'c> Lowering<'_, 'c, '_> {
                 return;
             }
             // Each lane reduces a column: several vectors of columns at a time, for the sake of the cache lines.
-            this.each_strip(last, strip, &mut |this, i, vectors, active| {
+            this.each_strip(last, strip, &mut |this, VectorAt { first, unrolled: vectors, active }| {
                 let accumulators = this.start_reduction(op, Strip { unroll: vectors, ..strip });
                 let mut within = Coords::new();
                 this.each_index(&extents(&inner), &mut within, &mut |this, within| {
                     for u in 0..vectors {
-                        let mut site = Site::new(mode, None);
-                        site.active = active;
-                        let base = this.add_const(i, i64::from(u * strip.lanes));
-                        let at = index(outer, within, Coord::Affine { base, step: lane_step });
+                        let mut site = Site::new(mode, active);
+                        let base = this.add_const(first, i64::from(u * strip.lanes));
+                        let at = index(outer, within, Coord::vector(base, strip.lanes));
                         this.accumulate(&mut site, op, &accumulators, &at, strip.lanes, u);
                     }
                 });
                 for u in 0..vectors {
                     let results = this.column_results(op, &accumulators, u);
-                    let base = this.add_const(i, i64::from(u * strip.lanes));
+                    let base = this.add_const(first, i64::from(u * strip.lanes));
                     let mut at: Coords<Coord<'c>> = outer.clone();
-                    at.push(Coord::Affine { base, step: lane_step });
+                    at.push(Coord::vector(base, strip.lanes));
                     this.put_results(mode, op, &results, &at, active);
                 }
             });
@@ -238,14 +236,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         std::iter::once(value).chain(partial.index.map(|i| self.b.get(i))).collect()
     }
 
-    fn put_results(
-        &mut self,
-        mode: Mode,
-        op: Op,
-        results: &[Val<'c>],
-        at: &[Coord<'c>],
-        active: Option<Val<'c>>,
-    ) {
+    fn put_results(&mut self, mode: Mode, op: Op, results: &[Val<'c>], at: &[Coord<'c>], active: Option<Val<'c>>) {
         let site = Site::new(mode, active);
         for (&v, &value) in self.func.op(op).results.iter().zip(results) {
             match self.plan.place(v) {
@@ -255,25 +246,23 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
-    /// Loops over an axis by unrolled strips: calls `body` with the first coordinate, the number of vectors, and the
-    /// lanes that count where not all do.
-    fn each_strip(
-        &mut self,
-        extent: u32,
-        strip: Strip,
-        body: &mut dyn FnMut(&mut Self, Val<'c>, u32, Option<Val<'c>>),
-    ) {
+    /// Loops over an axis by strips of several vectors.
+    fn each_strip(&mut self, extent: u32, strip: Strip, body: &mut dyn FnMut(&mut Self, VectorAt<'c>)) {
         let b = self.b.clone();
         let (n, lanes) = (i64::from(extent), i64::from(strip.lanes));
         let step = lanes * i64::from(strip.unroll);
         let unrolled = n / step * step;
-        b.static_loop(0, unrolled, step, |i| body(self, i, strip.unroll, None));
+        b.static_loop(0, unrolled, step, |first| {
+            body(self, VectorAt { first, unrolled: strip.unroll, active: None });
+        });
         let whole = n / lanes * lanes;
-        b.static_loop(unrolled, whole, lanes, |i| body(self, i, 1, None));
+        b.static_loop(unrolled, whole, lanes, |first| {
+            body(self, VectorAt { first, unrolled: 1, active: None });
+        });
         if whole < n {
             let active: Vec<Val<'c>> = (0..lanes).map(|l| b.bool(l < n - whole)).collect();
             let active = b.const_vector(&active);
-            body(self, b.i64(whole), 1, (lanes > 1).then_some(active));
+            body(self, VectorAt { first: b.i64(whole), unrolled: 1, active: (lanes > 1).then_some(active) });
         }
     }
 }

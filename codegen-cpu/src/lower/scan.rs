@@ -59,10 +59,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         let vectors = self.is_elementwise_block(body);
         self.along(op, &inputs, axis, reverse, vectors, |this, walk| {
             let b = this.b.clone();
-            let slots: SmallVec<[_; 2]> = inputs
-                .iter()
-                .map(|&v| b.slot(b.lanes_ty(this.register_ty(this.elem(v)), walk.lanes)))
-                .collect();
+            let slots: SmallVec<[_; 2]> =
+                inputs.iter().map(|&v| b.slot(b.lanes_ty(this.register_ty(this.elem(v)), walk.lanes))).collect();
             this.walk_first(&walk, &mut |this, site, at| {
                 for ((&v, &slot), &result) in inputs.iter().zip(&slots).zip(&results) {
                     let x = this.eval(site, v, at, walk.lanes);
@@ -122,13 +120,10 @@ impl<'c> Lowering<'_, 'c, '_> {
         // Scalars made in one of the modes are read after all of them: a reduction of all elements to a scalar.
         let scalar_results: SmallVec<[Value; 2]> =
             self.func.op(op).results.iter().copied().filter(|&v| !self.is_tile(v)).collect();
-        let slots: SmallVec<[_; 2]> = scalar_results
-            .iter()
-            .map(|&v| self.b.slot(self.register_ty(self.elem(v))))
-            .collect();
+        let slots: SmallVec<[_; 2]> =
+            scalar_results.iter().map(|&v| self.b.slot(self.register_ty(self.elem(v)))).collect();
         self.by_mode(&loads, |this, mode| {
-            let others: SmallVec<[usize; 5]> =
-                (0..rank).filter(|&i| i != axis && !(by_vector && i == last)).collect();
+            let others: SmallVec<[usize; 5]> = (0..rank).filter(|&i| i != axis && !(by_vector && i == last)).collect();
             let extents: SmallVec<[u32; 5]> = others.iter().map(|&i| domain[i]).collect();
             let mut outer = Coords::new();
             this.each_index(&extents, &mut outer, &mut |this, outer| {
@@ -139,10 +134,10 @@ impl<'c> Lowering<'_, 'c, '_> {
                 if by_vector {
                     let strip = this.cut(domain[last], this.widest(inputs), 100, false);
                     let strip = Strip { unroll: 1, ..strip };
-                    this.each_vector(domain[last], strip, &mut |this, i, _, active| {
-                        at[last] = Coord::Affine { base: i, step: i64::from(strip.lanes > 1) };
+                    this.each_vector(domain[last], strip, &mut |this, vector| {
+                        at[last] = Coord::vector(vector.first, strip.lanes);
                         let (lanes, at) = (strip.lanes, at.clone());
-                        body(this, Walk { axis, extent, reverse, at, lanes, active, mode });
+                        body(this, Walk { axis, extent, reverse, at, lanes, active: vector.active, mode });
                     });
                 } else {
                     body(this, Walk { axis, extent, reverse, at, lanes: 1, active: None, mode });
@@ -163,12 +158,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// Calls `body` at each position of a walk from position number `from` on.
-    fn walk(
-        &mut self,
-        walk: &Walk<'c>,
-        from: u32,
-        body: &mut dyn FnMut(&mut Self, &mut Site<'c>, &[Coord<'c>]),
-    ) {
+    fn walk(&mut self, walk: &Walk<'c>, from: u32, body: &mut dyn FnMut(&mut Self, &mut Site<'c>, &[Coord<'c>])) {
         let b = self.b.clone();
         b.static_loop(from.into(), walk.extent.into(), 1, |i| {
             let i = if walk.reverse { b.sub(b.i64(i64::from(walk.extent) - 1), i) } else { i };
@@ -182,12 +172,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.step(walk, first, body);
     }
 
-    fn step(
-        &mut self,
-        walk: &Walk<'c>,
-        i: Val<'c>,
-        body: &mut dyn FnMut(&mut Self, &mut Site<'c>, &[Coord<'c>]),
-    ) {
+    fn step(&mut self, walk: &Walk<'c>, i: Val<'c>, body: &mut dyn FnMut(&mut Self, &mut Site<'c>, &[Coord<'c>])) {
         let mut at = walk.at.clone();
         at[walk.axis] = Coord::uniform(i);
         let mut site = Site::new(walk.mode, walk.active);

@@ -86,9 +86,7 @@ impl Former<'_> {
                     self.by_itself(op);
                 }
             }
-            kind if tile_result
-                && (super::place::is_elementwise(kind) || super::index::is_index_op(func, kind)) =>
-            {
+            kind if tile_result && (super::place::is_elementwise(kind) || super::index::is_index_op(func, kind)) => {
                 self.root(Root::Tile(results[0]));
             }
             _ => self.by_itself(op),
@@ -105,9 +103,10 @@ impl Former<'_> {
             all
         };
         let pure = only_scalars && !kind.has_side_effects() && !kind.reads_memory() && kind.blocks().is_empty();
-        let depends = self.open.as_ref().is_some_and(|open| {
-            kind.operands().iter().any(|v| open.made.iter().any(|made| made.contains(v)))
-        });
+        let depends = self
+            .open
+            .as_ref()
+            .is_some_and(|open| kind.operands().iter().any(|v| open.made.iter().any(|made| made.contains(v))));
         if !pure || depends {
             self.close();
         }
@@ -168,7 +167,11 @@ impl Former<'_> {
             let clash = |o: Origin| o == to || may_conflict(func, o, to);
             if open.stores.iter().any(|&s| store_origin(func, s) == to || to == Origin::Pointer)
                 || (to == Origin::Pointer && !open.stores.is_empty())
-                || open.loads.iter().chain(&reads.loads).any(|&l| !self.placement.can_move(func, l) && clash(load_origin(func, l)))
+                || open
+                    .loads
+                    .iter()
+                    .chain(&reads.loads)
+                    .any(|&l| !self.placement.can_move(func, l) && clash(load_origin(func, l)))
             {
                 return None;
             }
@@ -180,7 +183,9 @@ impl Former<'_> {
             if open.made.iter().any(|made| made.contains(v)) {
                 let shape = shape_of(func, *v);
                 let agree = (0..shape.len())
-                    .take_while(|&i| i < domain.len() && (at[i] == SymCoord::Axis(i as u8) || (shape[i] == 1 && domain[i] == 1)))
+                    .take_while(|&i| {
+                        i < domain.len() && (at[i] == SymCoord::Axis(i as u8) || (shape[i] == 1 && domain[i] == 1))
+                    })
                     .count();
                 same = same.min(agree);
             }

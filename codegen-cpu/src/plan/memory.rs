@@ -79,7 +79,6 @@ impl Writes {
     pub fn can_move(&self, func: &Function, load: Op) -> bool {
         let OpKind::Load { addr, access, .. } = func.kind(load) else { return false };
         let from = origin(func, addr);
-        !access.volatile
-            && (is_constant(func, from) || !self.origins.iter().any(|&to| may_conflict(func, from, to)))
+        !access.volatile && (is_constant(func, from) || !self.origins.iter().any(|&to| may_conflict(func, from, to)))
     }
 }

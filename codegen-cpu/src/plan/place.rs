@@ -70,14 +70,7 @@ impl Placement {
         }
     }
 
-    fn uses(
-        &self,
-        func: &Function,
-        block: Block,
-        v: Value,
-        users: &Users,
-        uses: &HashMap<Value, Uses>,
-    ) -> Uses {
+    fn uses(&self, func: &Function, block: Block, v: Value, users: &Users, uses: &HashMap<Value, Uses>) -> Uses {
         let mut all = Uses::default();
         for &(user, at) in users.get(v) {
             if at != block {

@@ -1,0 +1,97 @@
+//! Kernels of every kind, at sizes that do not fit, against the interpreter.
+
+mod common;
+
+use common::{check, check_exact, tensor, zeros};
+use tegula_ir::exec::HostArg;
+use tegula_ir::literal::Literal;
+use tegula_ir::types::ScalarType::*;
+
+#[test]
+fn add_with_a_ragged_end() {
+    for n in [1, 7, 16, 63, 64, 65, 1000] {
+        check_exact(
+            "kernel @add(%x: view<1d, f32> read, %y: view<1d, f32> read, %o: view<1d, f32> write) grid(%o = [64]) {
+               %i = program_id 0 : i64
+               %b = constant 64 : i64
+               %at = mul %i, %b : i64
+               %p = load %x[%at] : tile<64xf32>
+               %q = load %y[%at] : tile<64xf32>
+               %s = add %p, %q : tile<64xf32>
+               store %s, %o[%at]
+               return
+             }",
+            [(n as u32).div_ceil(64), 1, 1],
+            &[tensor(F32, &[n], 1), tensor(F32, &[n], 2), zeros(F32, &[n])],
+        );
+    }
+}
+
+#[test]
+fn softmax_like_rows() {
+    for (rows, columns) in [(4, 64), (5, 63), (3, 1), (9, 100)] {
+        check(
+            "kernel @rows(%x: view<2d, f16> read, %o: view<2d, f32> write) grid(%o = [4, 112]) {
+               %i = program_id 0 : i64
+               %four = constant 4 : i64
+               %zero = constant 0 : i64
+               %r = mul %i, %four : i64
+               %low = constant -60000.0 : f16
+               %h = load %x[%r, %zero] pad %low : tile<4x112xf16>
+               %v = cast %h : tile<4x112xf32>
+               %m = reduce max %v axes [1] : tile<4xf32>
+               %m1 = reshape %m : tile<4x1xf32>
+               %mb = broadcast %m1 : tile<4x112xf32>
+               %d = sub %v, %mb : tile<4x112xf32>
+               %e0 = mul %d, %d : tile<4x112xf32>
+               %one = constant 1.0 : tile<4x112xf32>
+               %e1 = add %e0, %one : tile<4x112xf32>
+               %e = div %one, %e1 : tile<4x112xf32>
+               %s = reduce sum %e axes [1] : tile<4xf32>
+               %s1 = reshape %s : tile<4x1xf32>
+               %sb = broadcast %s1 : tile<4x112xf32>
+               %q = div %e, %sb : tile<4x112xf32>
+               store %q, %o[%r, %zero]
+               return
+             }",
+            [(rows as u32).div_ceil(4), 1, 1],
+            &[tensor(F16, &[rows, columns], 3), zeros(F32, &[rows, columns])],
+        );
+    }
+}
+
+#[test]
+fn matmul_in_a_loop() {
+    for (m, n, k) in [(16, 32, 24), (17, 33, 25), (1, 1, 1), (40, 50, 60)] {
+        check(
+            "kernel @matmul(%a: view<2d, f32> read, %b: view<2d, f32> read, %c: view<2d, f32> write, %nn: i64) grid(%c = [16, 32]) {
+               %pid = program_id 0 : i64
+               %i = div %pid, %nn : i64
+               %j = rem %pid, %nn : i64
+               %bm = constant 16 : i64
+               %bn = constant 32 : i64
+               %bk = constant 8 : i64
+               %zero = constant 0 : i64
+               %r = mul %i, %bm : i64
+               %s = mul %j, %bn : i64
+               %k = view_extent %a axis 1 : i64
+               %init = constant 0.0 : tile<16x32xf32>
+               %acc = for %kk = %zero to %k step %bk iter(%x = %init) -> tile<16x32xf32> {
+                 %p = load %a[%r, %kk] : tile<16x8xf32>
+                 %q = load %b[%kk, %s] : tile<8x32xf32>
+                 %y = dot %p, %q, %x : tile<16x32xf32>
+                 yield %y
+               }
+               store %acc, %c[%r, %s]
+               return
+             }",
+            [(m as u32).div_ceil(16) * (n as u32).div_ceil(32), 1, 1],
+            &[
+                tensor(F32, &[m, k], 5),
+                tensor(F32, &[k, n], 6),
+                zeros(F32, &[m, n]),
+                HostArg::Scalar(Literal::Int((n + 31) / 32)),
+            ],
+        );
+    }
+}
