@@ -247,10 +247,12 @@ fn binary(op: BinaryOp, ty: ScalarType, a: &Facts, b: &Facts) -> Facts {
             _ => equal_operands(a, b),
         },
         BinaryOp::FloorDiv => quotient(a, b),
-        // Truncated division agrees with division rounded down where nothing is negative.
+        // Truncated division agrees with division rounded down where nothing is negative, and where it is exact.
         BinaryOp::Div if ty.is_unsigned_int() => quotient(a, b),
+        BinaryOp::Div => exact_part(a, b, quotient(a, b)),
         BinaryOp::FloorRem => remainder(a, b),
         BinaryOp::Rem if ty.is_unsigned_int() => remainder(a, b),
+        BinaryOp::Rem => exact_part(a, b, remainder(a, b)),
         BinaryOp::And => match (a.constant, b.constant) {
             (_, Some(mask)) if mask >= 0 && (mask as u64 + 1).is_power_of_two() => remainder_of(a, mask as u64 + 1),
             (Some(mask), _) if mask >= 0 && (mask as u64 + 1).is_power_of_two() => remainder_of(b, mask as u64 + 1),
@@ -289,6 +291,15 @@ fn both_constant(x: AxisFacts, y: AxisFacts) -> AxisFacts {
 fn equal_operands(a: &Facts, b: &Facts) -> Facts {
     let axis = |x: AxisFacts, y: AxisFacts| AxisFacts { constancy: x.constancy.min(y.constancy), ..AxisFacts::UNKNOWN };
     combine(a, b, axis, |_, _| 1)
+}
+
+/// Of what is known of a division rounded down, what also holds of the truncated one: what divides all elements. A
+/// quotient has a divisor to show only where it is exact, and remainders of the two differ by the divisor itself.
+fn exact_part(a: &Facts, b: &Facts, rounded_down: Facts) -> Facts {
+    let mut facts = equal_operands(a, b);
+    facts.divisibility = rounded_down.divisibility;
+    facts.settle();
+    facts
 }
 
 fn quotient(a: &Facts, b: &Facts) -> Facts {
