@@ -11,10 +11,7 @@ const MIXED: &str = include_str!("ptx/mixed.ptx");
 fn floats(memory: &GlobalMemory, address: u64, count: usize) -> Result<Vec<f32>> {
     let mut bytes = vec![0; count * 4];
     memory.read(address, &mut bytes)?;
-    Ok(bytes
-        .chunks_exact(4)
-        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect())
+    Ok(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
 }
 
 #[test]
@@ -22,13 +19,8 @@ fn llvm_code_runs() -> Result<()> {
     let memory = GlobalMemory::default();
     let module = Module::load(MIXED, Some("mixed.ptx"), &memory)?;
     let count = 100;
-    let (x, o) = (
-        memory.allocate("x", count * 4, Fill::Poison)?,
-        memory.allocate("o", count * 4, Fill::Poison)?,
-    );
-    let input: Vec<u8> = (0..count)
-        .flat_map(|i| (i as f32 / 16.0).to_le_bytes())
-        .collect();
+    let (x, o) = (memory.allocate("x", count * 4, Fill::Poison)?, memory.allocate("o", count * 4, Fill::Poison)?);
+    let input: Vec<u8> = (0..count).flat_map(|i| (i as f32 / 16.0).to_le_bytes()).collect();
     memory.write(x, &input)?;
     for seed in 0..4 {
         let launch = Launch::new("k")
@@ -43,10 +35,7 @@ fn llvm_code_runs() -> Result<()> {
         let value = |t: u64| ((t as f32 / 16.0).exp2()).sqrt() / 3.0 + (t / 3) as f32;
         for (index, got) in floats(&memory, o, count as usize)?.into_iter().enumerate() {
             let expected = value(count - 1 - index as u64);
-            assert!(
-                (got - expected).abs() <= 1e-6 * expected,
-                "{index}: {got} {expected}"
-            );
+            assert!((got - expected).abs() <= 1e-6 * expected, "{index}: {got} {expected}");
         }
         assert_eq!(outcome.printed, format!("v=3 {:.6}\n", value(3)));
     }
@@ -62,45 +51,20 @@ fn unsupported_and_broken_code_is_told() -> Result<()> {
         );
         Module::load(&text, Some("t.ptx"), &memory)
     };
-    let error = module("frobnicate.b32 %r1, %r2;")?
-        .prepare("k")
-        .unwrap_err();
+    let error = module("frobnicate.b32 %r1, %r2;")?.prepare("k").unwrap_err();
     assert!(
         matches!(&error, Error::Unsupported { instruction, .. } if instruction == "frobnicate.b32 %r1, %r2"),
         "{error}"
     );
     assert!(error.to_string().starts_with("t.ptx:6:1: "), "{error}");
     let error = module("add.s32 %r1, %r2, %q;")?.prepare("k").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "t.ptx:6:1: `add.s32 %r1, %r2, %q`: `%q` is not declared"
-    );
-    let error = module("add.frob.s32 %r1, %r2, %r3;")?
-        .prepare("k")
-        .unwrap_err();
+    assert_eq!(error.to_string(), "t.ptx:6:1: `add.s32 %r1, %r2, %q`: `%q` is not declared");
+    let error = module("add.frob.s32 %r1, %r2, %r3;")?.prepare("k").unwrap_err();
     assert!(error.to_string().contains("`.frob`"), "{error}");
-    let error = module("trap;")?
-        .launch(&memory, &Launch::new("k"))
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            Error::Trap {
-                thread: [0, 0, 0],
-                ..
-            }
-        ),
-        "{error}"
-    );
-    let error = module("L: bra L;")?
-        .launch(
-            &memory,
-            &Launch {
-                instruction_limit: 1000,
-                ..Launch::new("k")
-            },
-        )
-        .unwrap_err();
+    let error = module("trap;")?.launch(&memory, &Launch::new("k")).unwrap_err();
+    assert!(matches!(error, Error::Trap { thread: [0, 0, 0], .. }), "{error}");
+    let error =
+        module("L: bra L;")?.launch(&memory, &Launch { instruction_limit: 1000, ..Launch::new("k") }).unwrap_err();
     assert!(matches!(error, Error::InstructionLimit { .. }), "{error}");
     Ok(())
 }

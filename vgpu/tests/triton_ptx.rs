@@ -5,21 +5,17 @@ mod support;
 use support::{Arg, Artifact, Problem, manifest, problems};
 use tegula_vgpu::launch::{Argument, Launch};
 use tegula_vgpu::memory::{Fill, GlobalMemory};
-use tegula_vgpu::ptx::Module;
+use tegula_vgpu::ptx::{Element, Module, Swizzle, TensorMap};
 
 fn buffer(memory: &GlobalMemory, arg: &Arg, outputs: &mut Vec<(u64, usize)>) -> u64 {
     match arg {
         Arg::Input(name, bytes) => {
-            let address = memory
-                .allocate(*name, bytes.len() as u64, Fill::Poison)
-                .expect("memory");
+            let address = memory.allocate(*name, bytes.len() as u64, Fill::Poison).expect("memory");
             memory.write(address, bytes).expect("in bounds");
             address
         }
         Arg::Output(name, bytes) => {
-            let address = memory
-                .allocate(*name, *bytes as u64, Fill::Poison)
-                .expect("memory");
+            let address = memory.allocate(*name, *bytes as u64, Fill::Poison).expect("memory");
             outputs.push((address, *bytes));
             address
         }
@@ -36,41 +32,31 @@ fn run(text: &str, artifact: &Artifact, problem: &Problem, seed: u64) -> Result<
         .dynamic_shared(artifact.dynamic_shared_bytes)
         .seed(seed);
     let mut outputs = Vec::new();
-    let mapped: Vec<u64> = problem
-        .buffers
-        .iter()
-        .map(|arg| buffer(&memory, arg, &mut outputs))
-        .collect();
+    let mapped: Vec<u64> = problem.buffers.iter().map(|arg| buffer(&memory, arg, &mut outputs)).collect();
     for arg in &problem.args {
         launch.args.push(match arg {
-            Arg::Input(..) | Arg::Output(..) => {
-                Argument::pointer(buffer(&memory, arg, &mut outputs))
-            }
+            Arg::Input(..) | Arg::Output(..) => Argument::pointer(buffer(&memory, arg, &mut outputs)),
             Arg::I32(value) => Argument::i32(*value),
             Arg::I64(value) => Argument::i64(*value),
             Arg::F32(value) => Argument::f32(*value),
-            Arg::Map {
-                buffer,
-                rows,
-                columns,
-                box_columns,
-                box_rows,
-            } => {
-                let _ = (mapped[*buffer], rows, columns, box_columns, box_rows);
-                return Err("no maps yet".into());
+            Arg::Map { buffer, rows, columns, box_columns, box_rows } => {
+                let mut map = TensorMap::tiled(
+                    mapped[*buffer],
+                    Element::F16,
+                    &[*columns, *rows],
+                    &[columns * 2],
+                    &[*box_columns, *box_rows],
+                );
+                map.swizzle = Swizzle::B128;
+                Argument::bytes(map.encode().map_err(|e| e.to_string())?)
             }
         });
     }
     // Global and profile scratch.
-    launch
-        .args
-        .extend([Argument::pointer(0), Argument::pointer(0)]);
+    launch.args.extend([Argument::pointer(0), Argument::pointer(0)]);
     let outcome = module.launch(&memory, &launch).map_err(|e| e.to_string())?;
     if let Some(finding) = outcome.findings.first() {
-        return Err(format!(
-            "{} findings, the first: {finding}",
-            outcome.findings.len()
-        ));
+        return Err(format!("{} findings, the first: {finding}", outcome.findings.len()));
     }
     let read = |&(address, bytes): &(u64, usize)| {
         let mut out = vec![0; bytes];
@@ -86,10 +72,7 @@ fn accept(target: &str) {
     };
     let mut failures = Vec::new();
     let filter = std::env::var("TEGULA_KERNEL").unwrap_or_default();
-    for artifact in artifacts
-        .iter()
-        .filter(|a| a.target == target && a.kernel.contains(&filter))
-    {
+    for artifact in artifacts.iter().filter(|a| a.target == target && a.kernel.contains(&filter)) {
         let text = std::fs::read_to_string(folder.join(&artifact.file)).expect("the PTX file");
         let problems = problems(artifact);
         assert!(!problems.is_empty(), "no problems for {}", artifact.kernel);
@@ -115,4 +98,9 @@ fn accept(target: &str) {
 #[test]
 fn sm_80() {
     accept("sm_80");
+}
+
+#[test]
+fn sm_90() {
+    accept("sm_90");
 }

@@ -34,8 +34,6 @@
 //! # }
 //! ```
 
-#![allow(dead_code)]
-
 mod decode;
 mod exec;
 mod isa;
@@ -44,8 +42,10 @@ mod module;
 mod printf;
 mod program;
 mod syntax;
+mod tensor_map;
 mod trace;
 
 pub use model::Model;
 pub use module::{KernelInfo, Module, Parameter};
+pub use tensor_map::{Element, Interleave, Mode, Swizzle, TensorMap};
 pub use trace::{Event, Tracer, Value};

@@ -76,21 +76,12 @@ impl Module {
         let syntax = super::syntax::parse(text).map_err(|error| with_file(error, file))?;
         if syntax.address_size != 64 {
             return Err(Error::Parse {
-                location: Location {
-                    file: file.map(str::to_owned),
-                    ..Location::text(1, 1)
-                },
-                message: "only modules with 64-bit addresses (.address_size 64) are supported"
-                    .into(),
+                location: Location { file: file.map(str::to_owned), ..Location::text(1, 1) },
+                message: "only modules with 64-bit addresses (.address_size 64) are supported".into(),
             });
         }
         let image = place_variables(&syntax, file, memory)?;
-        Ok(Self {
-            syntax,
-            image,
-            file: file.map(str::to_owned),
-            kernels: Mutex::default(),
-        })
+        Ok(Self { syntax, image, file: file.map(str::to_owned), kernels: Mutex::default() })
     }
 
     /// The target that the module was compiled for.
@@ -105,11 +96,7 @@ impl Module {
 
     /// The names of the kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.syntax
-            .functions
-            .iter()
-            .filter(|f| f.entry && f.body.is_some())
-            .map(|f| f.name.as_str())
+        self.syntax.functions.iter().filter(|f| f.entry && f.body.is_some()).map(|f| f.name.as_str())
     }
 
     /// The address of a variable.
@@ -127,14 +114,9 @@ impl Module {
                 .strip_prefix('@')
                 .and_then(|text| text.split_once(' '))
                 .map_or(info.text.as_str(), |(_, rest)| rest);
-            *instructions
-                .entry(text.split(' ').next().unwrap_or_default())
-                .or_default() += 1;
+            *instructions.entry(text.split(' ').next().unwrap_or_default()).or_default() += 1;
         }
-        let mut instructions: Vec<_> = instructions
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), count))
-            .collect();
+        let mut instructions: Vec<_> = instructions.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         instructions.sort();
         let params = kernel.params.iter().map(|p| Parameter {
             name: p.name.clone(),
@@ -159,20 +141,14 @@ impl Module {
         if let Some(kernel) = lock(&self.kernels).get(name) {
             return Ok(Arc::clone(kernel));
         }
-        let kernel = Arc::new(decode::kernel(
-            &self.syntax,
-            &self.image,
-            self.file.as_deref(),
-            name,
-        )?);
+        let kernel = Arc::new(decode::kernel(&self.syntax, &self.image, self.file.as_deref(), name)?);
         lock(&self.kernels).insert(name.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
     }
 
     /// Runs a kernel on the model that the module's target stands for.
     pub fn launch(&self, memory: &GlobalMemory, launch: &Launch) -> Result<Outcome> {
-        let (result, outcome) =
-            self.launch_on(memory, launch, &Model::for_target(self.target()), None);
+        let (result, outcome) = self.launch_on(memory, launch, &Model::for_target(self.target()), None);
         result.map(|()| outcome)
     }
 
@@ -185,9 +161,7 @@ impl Module {
         trace: Option<&Tracer<'_>>,
     ) -> (Result<()>, Outcome) {
         match self.kernel(&launch.entry) {
-            Ok(kernel) => {
-                exec::launch::run(&kernel, self.file.as_deref(), memory, launch, model, trace)
-            }
+            Ok(kernel) => exec::launch::run(&kernel, self.file.as_deref(), memory, launch, model, trace),
             Err(error) => (Err(error), Outcome::default()),
         }
     }
@@ -195,10 +169,7 @@ impl Module {
 
 fn with_file(error: Error, file: Option<&str>) -> Error {
     match error {
-        Error::Parse {
-            mut location,
-            message,
-        } => {
+        Error::Parse { mut location, message } => {
             location.file = file.map(str::to_owned);
             Error::Parse { location, message }
         }
@@ -207,23 +178,12 @@ fn with_file(error: Error, file: Option<&str>) -> Error {
 }
 
 /// Allocates the module's global and constant variables, then fills them: initial values may be addresses of others.
-fn place_variables(
-    module: &ast::Module,
-    file: Option<&str>,
-    memory: &GlobalMemory,
-) -> Result<Image> {
+fn place_variables(module: &ast::Module, file: Option<&str>, memory: &GlobalMemory) -> Result<Image> {
     let mut image = Image::default();
-    let stored: Vec<_> = module
-        .variables
-        .iter()
-        .filter(|v| matches!(v.space.as_str(), "global" | "const"))
-        .collect();
+    let stored: Vec<_> = module.variables.iter().filter(|v| matches!(v.space.as_str(), "global" | "const")).collect();
     let located = |variable: &ast::Variable, message: String| {
         let position = variable.position;
-        let location = Location {
-            file: file.map(str::to_owned),
-            ..Location::text(position.line, position.column)
-        };
+        let location = Location { file: file.map(str::to_owned), ..Location::text(position.line, position.column) };
         Error::Parse { location, message }
     };
     for variable in &stored {
@@ -243,35 +203,19 @@ fn place_variables(
         let width = decode::Ty::parse(&variable.ty).map_or(1, decode::Ty::bytes) as usize;
         for initial in &variable.initial {
             let address = |name: &str, offset: i64| -> Result<u64> {
-                let function = || {
-                    module
-                        .functions
-                        .iter()
-                        .filter(|f| !f.entry)
-                        .position(|f| f.name == name)
-                };
+                let function = || module.functions.iter().filter(|f| !f.entry).position(|f| f.name == name);
                 let base = image.addresses.get(name).copied();
-                let base =
-                    base.or_else(|| function().map(|index| FUNCTION_WINDOW + index as u64 * 16));
-                let base =
-                    base.ok_or_else(|| located(variable, format!("`{name}` is not declared")))?;
+                let base = base.or_else(|| function().map(|index| FUNCTION_WINDOW + index as u64 * 16));
+                let base = base.ok_or_else(|| located(variable, format!("`{name}` is not declared")))?;
                 Ok(base.wrapping_add(offset as u64))
             };
             let value = match initial {
-                Initial::Number(Number::Integer(value)) if variable.ty == "f32" => {
-                    u64::from((*value as f32).to_bits())
-                }
-                Initial::Number(Number::Integer(value)) if variable.ty == "f64" => {
-                    (*value as f64).to_bits()
-                }
+                Initial::Number(Number::Integer(value)) if variable.ty == "f32" => u64::from((*value as f32).to_bits()),
+                Initial::Number(Number::Integer(value)) if variable.ty == "f64" => (*value as f64).to_bits(),
                 Initial::Number(Number::Integer(value)) => *value as u64,
-                Initial::Number(Number::Single(bits)) if width == 8 => {
-                    f64::from(f32::from_bits(*bits)).to_bits()
-                }
+                Initial::Number(Number::Single(bits)) if width == 8 => f64::from(f32::from_bits(*bits)).to_bits(),
                 Initial::Number(Number::Single(bits)) => (*bits).into(),
-                Initial::Number(Number::Double(value)) if width == 4 => {
-                    u64::from((*value as f32).to_bits())
-                }
+                Initial::Number(Number::Double(value)) if width == 4 => u64::from((*value as f32).to_bits()),
                 Initial::Number(Number::Double(value)) => value.to_bits(),
                 Initial::Address { name, offset } => address(name, *offset)?,
                 Initial::MaskedAddress { mask, name, offset } => {
@@ -282,10 +226,7 @@ fn place_variables(
             bytes.extend_from_slice(&value.to_le_bytes()[..width.min(8)]);
         }
         if bytes.len() as u64 > size {
-            return Err(located(
-                variable,
-                format!("{} bytes of initial values for {size} bytes", bytes.len()),
-            ));
+            return Err(located(variable, format!("{} bytes of initial values for {size} bytes", bytes.len())));
         }
         memory.write(image.addresses[&variable.name], &bytes)?;
     }

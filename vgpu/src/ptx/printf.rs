@@ -12,12 +12,7 @@ const MAX_STRING: usize = 64 << 10;
 pub(crate) fn string(cx: &mut Cx, address: u64, lane: usize) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < MAX_STRING {
-        match bytes_at::<1>(
-            cx,
-            Space::Generic,
-            address.wrapping_add(bytes.len() as u64),
-            lane,
-        ) {
+        match bytes_at::<1>(cx, Space::Generic, address.wrapping_add(bytes.len() as u64), lane) {
             None | Some([0]) => break,
             Some([byte]) => bytes.push(byte),
         }
@@ -40,9 +35,7 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
             rest = after;
             continue;
         }
-        let end = rest.find(|c: char| {
-            c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z' | 'j' | 't' | 'L')
-        });
+        let end = rest.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z' | 'j' | 't' | 'L'));
         let Some(end) = end else { break };
         let (spec, conversion) = (&rest[..end], rest.as_bytes()[end]);
         rest = &rest[end + 1..];
@@ -52,8 +45,9 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
             offset += size;
             taken += 1;
             match size {
-                4 => bytes_at::<4>(cx, Space::Generic, at, lane)
-                    .map_or(0, |bytes| u64::from(u32::from_le_bytes(bytes))),
+                4 => {
+                    bytes_at::<4>(cx, Space::Generic, at, lane).map_or(0, |bytes| u64::from(u32::from_le_bytes(bytes)))
+                }
                 _ => bytes_at::<8>(cx, Space::Generic, at, lane).map_or(0, u64::from_le_bytes),
             }
         };
@@ -62,11 +56,7 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
         let spec = Spec::parse(&flags, |cx| next(cx, 4) as i32, cx);
         let text = match conversion {
             b'd' | b'i' => {
-                let value = if wide {
-                    next(cx, 8) as i64
-                } else {
-                    i64::from(next(cx, 4) as i32)
-                };
+                let value = if wide { next(cx, 8) as i64 } else { i64::from(next(cx, 4) as i32) };
                 spec.number(value < 0, value.unsigned_abs().to_string())
             }
             b'u' => spec.number(false, next(cx, if wide { 8 } else { 4 }).to_string()),
@@ -77,14 +67,7 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
                     b'X' => (format!("{value:X}"), "0X"),
                     _ => (format!("{value:o}"), "0"),
                 };
-                spec.number(
-                    false,
-                    if spec.alternate && value != 0 {
-                        format!("{prefix}{digits}")
-                    } else {
-                        digits
-                    },
-                )
+                spec.number(false, if spec.alternate && value != 0 { format!("{prefix}{digits}") } else { digits })
             }
             b'c' => char::from(next(cx, 4) as u8).to_string(),
             b'p' => format!("0x{:x}", next(cx, 8)),
@@ -92,11 +75,7 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
                 let address = next(cx, 8);
                 let mut text = string(cx, address, lane);
                 if let Some(precision) = spec.precision {
-                    text.truncate(
-                        text.char_indices()
-                            .nth(precision)
-                            .map_or(text.len(), |(at, _)| at),
-                    );
+                    text.truncate(text.char_indices().nth(precision).map_or(text.len(), |(at, _)| at));
                 }
                 text
             }
@@ -111,11 +90,7 @@ pub(crate) fn print(cx: &mut Cx, format: u64, arguments: u64, lane: usize) -> u3
                     b'e' => exponent(magnitude, precision),
                     _ => general(magnitude, precision.max(1)),
                 };
-                let text = if conversion.is_ascii_uppercase() {
-                    text.to_uppercase()
-                } else {
-                    text
-                };
+                let text = if conversion.is_ascii_uppercase() { text.to_uppercase() } else { text };
                 spec.number(value.is_sign_negative() && !value.is_nan(), text)
             }
             _ => String::new(),
@@ -132,9 +107,7 @@ fn exponent(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     match text.split_once('e') {
         Some((mantissa, exponent)) => {
-            let (sign, digits) = exponent
-                .strip_prefix('-')
-                .map_or(('+', exponent), |digits| ('-', digits));
+            let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
             format!("{mantissa}e{sign}{digits:0>2}")
         }
         None => text,
@@ -151,18 +124,12 @@ fn general(value: f64, precision: usize) -> String {
         return "0".to_owned();
     }
     let scientific = exponent(value, precision - 1);
-    let power: i32 = scientific
-        .split_once('e')
-        .and_then(|(_, power)| power.parse().ok())
-        .unwrap_or(0);
+    let power: i32 = scientific.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
     if power < -4 || power >= precision as i32 {
         let (mantissa, power) = scientific.split_once('e').unwrap_or((&scientific, "+00"));
         format!("{}e{power}", strip(mantissa.to_owned()))
     } else {
-        strip(format!(
-            "{value:.*}",
-            (precision as i32 - 1 - power).max(0) as usize
-        ))
+        strip(format!("{value:.*}", (precision as i32 - 1 - power).max(0) as usize))
     }
 }
 
@@ -179,15 +146,8 @@ struct Spec {
 
 impl Spec {
     fn parse(text: &str, mut star: impl FnMut(&mut Cx) -> i32, cx: &mut Cx) -> Self {
-        let mut spec = Self {
-            left: false,
-            plus: false,
-            space: false,
-            zero: false,
-            alternate: false,
-            width: 0,
-            precision: None,
-        };
+        let mut spec =
+            Self { left: false, plus: false, space: false, zero: false, alternate: false, width: 0, precision: None };
         let mut rest = text.chars().peekable();
         while let Some(&c) = rest.peek() {
             match c {
@@ -235,11 +195,7 @@ impl Spec {
 
     fn pad(&self, text: String) -> String {
         let width = self.width;
-        if self.left {
-            format!("{text:<width$}")
-        } else {
-            format!("{text:>width$}")
-        }
+        if self.left { format!("{text:<width$}") } else { format!("{text:>width$}") }
     }
 }
 

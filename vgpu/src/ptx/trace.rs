@@ -49,23 +49,13 @@ pub struct Tracer<'a> {
 impl<'a> Tracer<'a> {
     /// A tracer of everything.
     pub fn new(sink: &'a (dyn Fn(Event) + Sync)) -> Self {
-        Self {
-            program: None,
-            warp: None,
-            contains: None,
-            sink,
-            pending: std::sync::Mutex::default(),
-        }
+        Self { program: None, warp: None, contains: None, sink, pending: std::sync::Mutex::default() }
     }
 
     fn wants(&self, warp: &Warp, world: &World, l: &Launched, pc: u32) -> bool {
-        self.program
-            .is_none_or(|program| program == world.ctas[warp.cta].id)
+        self.program.is_none_or(|program| program == world.ctas[warp.cta].id)
             && self.warp.is_none_or(|index| index == warp.index as u32)
-            && self
-                .contains
-                .as_ref()
-                .is_none_or(|part| l.kernel.infos[pc as usize].text.contains(part.as_str()))
+            && self.contains.as_ref().is_none_or(|part| l.kernel.infos[pc as usize].text.contains(part.as_str()))
     }
 
     pub(crate) fn before(&self, warp: &Warp, world: &World, l: &Launched, pc: u32, mask: u32) {
@@ -102,10 +92,7 @@ fn values(warp: &Warp, registers: &[Register], mask: u32) -> Vec<Value> {
         .iter()
         .map(|register| {
             let (file, bits) = value(register);
-            Value {
-                register: format!("{file}{}", register.slot),
-                bits,
-            }
+            Value { register: format!("{file}{}", register.slot), bits }
         })
         .collect()
 }

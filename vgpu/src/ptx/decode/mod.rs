@@ -64,27 +64,10 @@ pub(crate) struct Decoder<'m> {
 }
 
 /// Decodes the kernel called `name`.
-pub(crate) fn kernel(
-    module: &ast::Module,
-    image: &Image,
-    file: Option<&str>,
-    name: &str,
-) -> Result<Kernel> {
-    let Some(function) = module
-        .functions
-        .iter()
-        .find(|f| f.entry && f.name == name && f.body.is_some())
-    else {
-        let names: Vec<_> = module
-            .functions
-            .iter()
-            .filter(|f| f.entry)
-            .map(|f| f.name.as_str())
-            .collect();
-        return Err(Error::BadLaunch(format!(
-            "no kernel `{name}` in the module; it has: {}",
-            names.join(", ")
-        )));
+pub(crate) fn kernel(module: &ast::Module, image: &Image, file: Option<&str>, name: &str) -> Result<Kernel> {
+    let Some(function) = module.functions.iter().find(|f| f.entry && f.name == name && f.body.is_some()) else {
+        let names: Vec<_> = module.functions.iter().filter(|f| f.entry).map(|f| f.name.as_str()).collect();
+        return Err(Error::BadLaunch(format!("no kernel `{name}` in the module; it has: {}", names.join(", "))));
     };
     let mut decoder = Decoder::new(module, image, file, function);
     decoder.entry_params(function)?;
@@ -96,26 +79,11 @@ pub(crate) fn kernel(
 }
 
 impl<'m> Decoder<'m> {
-    fn new(
-        module: &'m ast::Module,
-        image: &'m Image,
-        file: Option<&'m str>,
-        function: &Function,
-    ) -> Self {
-        let directive = |name: &str| {
-            function
-                .directives
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, values)| values)
-        };
+    fn new(module: &'m ast::Module, image: &'m Image, file: Option<&'m str>, function: &Function) -> Self {
+        let directive = |name: &str| function.directives.iter().find(|(n, _)| n == name).map(|(_, values)| values);
         let extent = |name: &str| {
             directive(name).map(|values| {
-                let at = |i: usize| {
-                    values
-                        .get(i)
-                        .map_or(1, |&v| v.min(u64::from(u32::MAX)) as u32)
-                };
+                let at = |i: usize| values.get(i).map_or(1, |&v| v.min(u64::from(u32::MAX)) as u32);
                 [at(0), at(1), at(2)]
             })
         };
@@ -141,9 +109,7 @@ impl<'m> Decoder<'m> {
             call_param_bytes: 0,
             reqntid: extent("reqntid"),
             maxntid: extent("maxntid"),
-            maxnreg: directive("maxnreg")
-                .and_then(|v| v.first())
-                .map(|&n| n.min(255) as u32),
+            maxnreg: directive("maxnreg").and_then(|v| v.first()).map(|&n| n.min(255) as u32),
             reqnctapercluster: extent("reqnctapercluster"),
             declared_registers: 0,
         };
@@ -172,27 +138,11 @@ impl<'m> Decoder<'m> {
 
     fn finish(self) -> Kernel {
         let mut kernel = self.kernel;
-        let constants = kernel.constant_words.iter().map(|&(slot, _)| Register {
-            file: File::Word,
-            slot,
-        });
-        let doubles = kernel.constant_doubles.iter().map(|&(slot, _)| Register {
-            file: File::Double,
-            slot,
-        });
-        let predicates = kernel
-            .constant_predicates
-            .iter()
-            .map(|&(slot, _)| Register {
-                file: File::Predicate,
-                slot,
-            });
+        let constants = kernel.constant_words.iter().map(|&(slot, _)| Register { file: File::Word, slot });
+        let doubles = kernel.constant_doubles.iter().map(|&(slot, _)| Register { file: File::Double, slot });
+        let predicates = kernel.constant_predicates.iter().map(|&(slot, _)| Register { file: File::Predicate, slot });
         let specials = kernel.specials.iter().map(|&(_, register)| register);
-        let defined: Vec<_> = constants
-            .chain(doubles)
-            .chain(predicates)
-            .chain(specials)
-            .collect();
+        let defined: Vec<_> = constants.chain(doubles).chain(predicates).chain(specials).collect();
         kernel.defined.extend(defined);
         kernel
     }
@@ -210,10 +160,7 @@ impl<'m> Decoder<'m> {
             });
             offset += size;
             if offset > 32 << 10 {
-                return Err(self.at(
-                    param.position,
-                    "the parameters are larger than the 32764 bytes a kernel can have",
-                ));
+                return Err(self.at(param.position, "the parameters are larger than the 32764 bytes a kernel can have"));
             }
         }
         self.kernel.param_bytes = offset as u32;
@@ -227,17 +174,11 @@ impl<'m> Decoder<'m> {
 
     /// An error at a position.
     fn at(&self, position: Position, message: impl Into<String>) -> Error {
-        Error::Parse {
-            location: self.location(position),
-            message: message.into(),
-        }
+        Error::Parse { location: self.location(position), message: message.into() }
     }
 
     fn location(&self, position: Position) -> Location {
-        Location {
-            file: self.file.map(str::to_owned),
-            ..Location::text(position.line, position.column)
-        }
+        Location { file: self.file.map(str::to_owned), ..Location::text(position.line, position.column) }
     }
 
     /// An error about the current instruction, which is wrong.
@@ -282,42 +223,24 @@ impl<'m> Decoder<'m> {
     fn function(&mut self, function: &'m Function) -> Result<()> {
         let index = self.functions[&function.name] as usize;
         let entry = self.kernel.insts.len() as u32;
-        let before = (
-            self.kernel.words,
-            self.kernel.doubles,
-            self.kernel.predicates,
-        );
+        let before = (self.kernel.words, self.kernel.doubles, self.kernel.predicates);
         let locals = self.kernel.local_bytes;
         let call_params = self.kernel.call_param_bytes;
         self.scopes.clear();
-        self.scopes.push(Scope {
-            parent: None,
-            names: HashMap::new(),
-        });
+        self.scopes.push(Scope { parent: None, names: HashMap::new() });
         if function.entry {
             for (number, param) in function.params.iter().enumerate() {
                 let address = u64::from(self.kernel.params[number].offset);
-                self.scopes[0].names.insert(
-                    param.name.clone(),
-                    Symbol::Variable {
-                        space: Space::EntryParam,
-                        address,
-                    },
-                );
+                self.scopes[0].names.insert(param.name.clone(), Symbol::Variable { space: Space::EntryParam, address });
             }
         } else {
             // Formal parameters may also be registers.
             let mut ranges = [Vec::new(), Vec::new()];
-            for (list, range) in [&function.params, &function.returns]
-                .into_iter()
-                .zip(&mut ranges)
-            {
+            for (list, range) in [&function.params, &function.returns].into_iter().zip(&mut ranges) {
                 for param in list {
                     if param.space == "reg" {
-                        return Err(self.at(
-                            param.position,
-                            "parameters in registers (`.reg`) are not supported, only `.param`",
-                        ));
+                        return Err(self
+                            .at(param.position, "parameters in registers (`.reg`) are not supported, only `.param`"));
                     }
                     let (size, _) = self.layout(param)?;
                     let offset = self.call_param(param)?;
@@ -343,11 +266,7 @@ impl<'m> Decoder<'m> {
             self.instruction(item)?;
         }
         // Falling off the end returns.
-        if !self
-            .kernel
-            .infos
-            .last()
-            .is_some_and(|info| matches!(info.opcode.as_str(), "ret" | "exit" | "bra" | "trap"))
+        if !self.kernel.infos.last().is_some_and(|info| matches!(info.opcode.as_str(), "ret" | "exit" | "bra" | "trap"))
             || flat.is_empty()
         {
             let ret = Instruction {
@@ -382,47 +301,30 @@ impl<'m> Decoder<'m> {
             match statement {
                 Statement::Label(name, position) => {
                     let target = Symbol::Label(base + flat.len() as u32);
-                    if self.scopes[scope]
-                        .names
-                        .insert(name.clone(), target)
-                        .is_some()
-                    {
+                    if self.scopes[scope].names.insert(name.clone(), target).is_some() {
                         return Err(self.at(*position, format!("`{name}` is defined twice")));
                     }
                 }
                 Statement::Block(inner) => {
                     let index = self.scopes.len();
-                    self.scopes.push(Scope {
-                        parent: Some(scope),
-                        names: HashMap::new(),
-                    });
+                    self.scopes.push(Scope { parent: Some(scope), names: HashMap::new() });
                     self.flatten(inner, index, base, source, flat)?;
                 }
                 Statement::Variable(variable) => self.declare(variable, scope)?,
                 Statement::RegisterRange { ty, prefix, count } => {
                     for number in 0..*count {
                         let symbol = self.register(ty, Position::default())?;
-                        self.scopes[scope]
-                            .names
-                            .insert(format!("{prefix}{number}"), symbol);
+                        self.scopes[scope].names.insert(format!("{prefix}{number}"), symbol);
                     }
                 }
                 Statement::Source { file, line, column } => *source = Some((*file, *line, *column)),
                 Statement::BranchTargets(name, targets) => {
-                    self.scopes[scope]
-                        .names
-                        .insert(name.clone(), Symbol::Targets(targets.clone().into()));
+                    self.scopes[scope].names.insert(name.clone(), Symbol::Targets(targets.clone().into()));
                 }
                 Statement::CallPrototype(name) => {
-                    self.scopes[scope]
-                        .names
-                        .insert(name.clone(), Symbol::Prototype);
+                    self.scopes[scope].names.insert(name.clone(), Symbol::Prototype);
                 }
-                Statement::Instruction(instruction) => flat.push(Flat {
-                    instruction,
-                    scope,
-                    source: *source,
-                }),
+                Statement::Instruction(instruction) => flat.push(Flat { instruction, scope, source: *source }),
             }
         }
         Ok(())
@@ -436,39 +338,27 @@ impl<'m> Decoder<'m> {
                 let (size, align) = self.layout(variable)?;
                 let address = u64::from(self.kernel.local_bytes).next_multiple_of(align);
                 if address + size > MAX_LOCAL {
-                    return Err(self.at(
-                        variable.position,
-                        "more local memory than a thread can have",
-                    ));
+                    return Err(self.at(variable.position, "more local memory than a thread can have"));
                 }
                 self.kernel.local_bytes = (address + size) as u32;
-                Symbol::Variable {
-                    space: Space::Local,
-                    address,
-                }
+                Symbol::Variable { space: Space::Local, address }
             }
             "param" => {
                 let offset = self.call_param(variable)?;
                 self.scopes[scope].names.insert(
                     variable.name.clone(),
-                    Symbol::Variable {
-                        space: Space::CallParam,
-                        address: offset.into(),
-                    },
+                    Symbol::Variable { space: Space::CallParam, address: offset.into() },
                 );
                 return Ok(());
             }
             space => {
                 // Function-level constants and globals live with the module's.
-                return Err(self.at(
-                    variable.position,
-                    format!("a `.{space}` variable cannot be declared in a function"),
-                ));
+                return Err(
+                    self.at(variable.position, format!("a `.{space}` variable cannot be declared in a function"))
+                );
             }
         };
-        self.scopes[scope]
-            .names
-            .insert(variable.name.clone(), symbol);
+        self.scopes[scope].names.insert(variable.name.clone(), symbol);
         Ok(())
     }
 
@@ -481,10 +371,7 @@ impl<'m> Decoder<'m> {
         }
         self.kernel.call_param_bytes = (offset + size) as u32;
         self.call_params.insert(offset, size as u32);
-        let symbol = Symbol::Variable {
-            space: Space::CallParam,
-            address: offset,
-        };
+        let symbol = Symbol::Variable { space: Space::CallParam, address: offset };
         if let Some(scope) = self.scopes.first_mut() {
             scope.names.entry(variable.name.clone()).or_insert(symbol);
         }
@@ -498,24 +385,16 @@ impl<'m> Decoder<'m> {
             return Ok(Symbol::DynamicShared);
         }
         if let Some(&address) = self.shared.get(&variable.name) {
-            return Ok(Symbol::Variable {
-                space: Space::Shared,
-                address: address.into(),
-            });
+            return Ok(Symbol::Variable { space: Space::Shared, address: address.into() });
         }
         let address = u64::from(self.kernel.shared_static).next_multiple_of(align);
         if address + size > MAX_SHARED {
             return Err(self.at(variable.position, "more shared memory than any device has"));
         }
         self.kernel.shared_static = (address + size) as u32;
-        self.kernel
-            .shared_names
-            .push((variable.name.clone(), address as u32, size as u32));
+        self.kernel.shared_names.push((variable.name.clone(), address as u32, size as u32));
         self.shared.insert(variable.name.clone(), address as u32);
-        Ok(Symbol::Variable {
-            space: Space::Shared,
-            address,
-        })
+        Ok(Symbol::Variable { space: Space::Shared, address })
     }
 
     fn register(&mut self, ty: &str, position: Position) -> Result<Symbol> {
@@ -525,25 +404,13 @@ impl<'m> Decoder<'m> {
                 // Two 64-bit registers in a row, the lower half first.
                 let slot = self.slot(File::Double);
                 self.slot(File::Double);
-                return Ok(Symbol::Register {
-                    register: Register {
-                        file: File::Double,
-                        slot,
-                    },
-                    bits: 128,
-                });
+                return Ok(Symbol::Register { register: Register { file: File::Double, slot }, bits: 128 });
             }
             Some(ty) if ty.bits() <= 32 => (File::Word, ty.bits()),
             Some(ty) if ty.bits() == 64 => (File::Double, 64),
             _ => return Err(self.at(position, format!("a register cannot have the type `.{ty}`"))),
         };
-        Ok(Symbol::Register {
-            register: Register {
-                file,
-                slot: self.slot(file),
-            },
-            bits,
-        })
+        Ok(Symbol::Register { register: Register { file, slot: self.slot(file) }, bits })
     }
 
     /// A new slot.
@@ -571,12 +438,7 @@ impl<'m> Decoder<'m> {
         self.decode(item.instruction, item.scope, source)
     }
 
-    fn decode(
-        &mut self,
-        instruction: &Instruction,
-        scope: usize,
-        source: Option<u32>,
-    ) -> Result<()> {
+    fn decode(&mut self, instruction: &Instruction, scope: usize, source: Option<u32>) -> Result<()> {
         self.position = instruction.position;
         self.text = instruction.to_string();
         self.scope = scope;
@@ -591,12 +453,7 @@ impl<'m> Decoder<'m> {
         if let Some(modifier) = modifiers.unused() {
             return Err(self.unsupported(format!("the modifier `.{modifier}` is not known here")));
         }
-        self.kernel.insts.push(Inst {
-            op,
-            guard,
-            guard_negated,
-            class,
-        });
+        self.kernel.insts.push(Inst { op, guard, guard_negated, class });
         self.kernel.infos.push(InstInfo {
             text: std::mem::take(&mut self.text),
             position: instruction.position,

@@ -11,30 +11,17 @@ pub(crate) struct Modifiers<'a> {
 
 impl<'a> Modifiers<'a> {
     pub fn new(instruction: &'a Instruction) -> Self {
-        Self {
-            words: instruction
-                .modifiers
-                .iter()
-                .map(|word| (word.as_str(), false))
-                .collect(),
-        }
+        Self { words: instruction.modifiers.iter().map(|word| (word.as_str(), false)).collect() }
     }
 
     /// The first one that nobody took.
     pub fn unused(&self) -> Option<&'a str> {
-        self.words
-            .iter()
-            .find(|(_, taken)| !taken)
-            .map(|&(word, _)| word)
+        self.words.iter().find(|(_, taken)| !taken).map(|&(word, _)| word)
     }
 
     /// Takes a modifier if it is there.
     pub fn take(&mut self, name: &str) -> bool {
-        match self
-            .words
-            .iter_mut()
-            .find(|(word, taken)| !taken && *word == name)
-        {
+        match self.words.iter_mut().find(|(word, taken)| !taken && *word == name) {
             Some((_, taken)) => {
                 *taken = true;
                 true

@@ -27,14 +27,9 @@ pub(crate) struct AddressOperand {
 
 impl Decoder<'_> {
     /// The operands of an instruction, which must be this many.
-    pub fn operands<'i, const N: usize>(
-        &self,
-        instruction: &'i Instruction,
-    ) -> Result<&'i [Operand; N]> {
+    pub fn operands<'i, const N: usize>(&self, instruction: &'i Instruction) -> Result<&'i [Operand; N]> {
         let operands = instruction.operands.as_slice();
-        operands
-            .try_into()
-            .map_err(|_| self.bad(format!("expected {N} operands, found {}", operands.len())))
+        operands.try_into().map_err(|_| self.bad(format!("expected {N} operands, found {}", operands.len())))
     }
 
     /// Looks a name up, from the current scope outwards, then in the module.
@@ -47,17 +42,10 @@ impl Decoder<'_> {
             scope = self.scopes[index].parent;
         }
         if let Some(&address) = self.image.addresses.get(name) {
-            return Ok(Symbol::Variable {
-                space: Space::Global,
-                address,
-            });
+            return Ok(Symbol::Variable { space: Space::Global, address });
         }
         let module = self.module;
-        if let Some(variable) = module
-            .variables
-            .iter()
-            .find(|v| v.name == name && v.space == "shared")
-        {
+        if let Some(variable) = module.variables.iter().find(|v| v.name == name && v.space == "shared") {
             return self.shared_variable(variable);
         }
         Err(self.bad(format!("`{name}` is not declared")))
@@ -103,15 +91,8 @@ impl Decoder<'_> {
             "%aggr_smem_size" => Special::AggrSmemSize,
             "%dynamic_smem_size" => Special::DynamicSmemSize,
             "%is_explicit_cluster" => return Some((Special::IsExplicitCluster, File::Predicate)),
-            "%reserved_smem_offset_begin"
-            | "%reserved_smem_offset_end"
-            | "%reserved_smem_offset_cap" => Special::Zero,
-            _ if name
-                .strip_prefix("%envreg")
-                .is_some_and(|n| n.parse::<u32>().is_ok()) =>
-            {
-                Special::Zero
-            }
+            "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => Special::Zero,
+            _ if name.strip_prefix("%envreg").is_some_and(|n| n.parse::<u32>().is_ok()) => Special::Zero,
             _ => return None,
         };
         Some((special, File::Word))
@@ -124,9 +105,7 @@ impl Decoder<'_> {
                 Some(&slot) => slot,
                 None => {
                     let slot = self.slot(file);
-                    self.kernel
-                        .specials
-                        .push((special, Register { file, slot }));
+                    self.kernel.specials.push((special, Register { file, slot }));
                     self.specials.insert(special, slot);
                     slot
                 }
@@ -189,11 +168,7 @@ impl Decoder<'_> {
 
     /// The bits of a number as a value of a type.
     pub fn number(&self, number: Number, ty: Ty) -> Result<u64> {
-        let mask = if ty.bits() >= 64 {
-            u64::MAX
-        } else {
-            (1 << ty.bits()) - 1
-        };
+        let mask = if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 };
         Ok(match (number, ty) {
             (Number::Integer(value), Ty::F32) => u64::from((value as f32).to_bits()),
             (Number::Integer(value), Ty::F64) => (value as f64).to_bits(),
@@ -202,9 +177,7 @@ impl Decoder<'_> {
             (Number::Single(bits), _) if ty.bits() == 32 => bits.into(),
             (Number::Double(value), Ty::F32) => u64::from((value as f32).to_bits()),
             (Number::Double(value), _) if ty.bits() == 64 => value.to_bits(),
-            (Number::Double(value), Ty::B32 | Ty::U32 | Ty::S32) => {
-                u64::from((value as f32).to_bits())
-            }
+            (Number::Double(value), Ty::B32 | Ty::U32 | Ty::S32) => u64::from((value as f32).to_bits()),
             _ => return Err(self.bad("a floating-point number does not fit the type")),
         })
     }
@@ -221,9 +194,7 @@ impl Decoder<'_> {
             return Ok(Some(32));
         }
         if let Some(index) = self.function_index(name) {
-            return Ok(Some(
-                super::super::exec::memory::FUNCTION_WINDOW + u64::from(index) * 16,
-            ));
+            return Ok(Some(super::super::exec::memory::FUNCTION_WINDOW + u64::from(index) * 16));
         }
         if Self::special(name).is_some() {
             return Ok(None);
@@ -246,29 +217,18 @@ impl Decoder<'_> {
             let _ = self.shared_variable(variable);
         }
         self.declare_nested_shared();
-        let align = module
-            .variables
-            .iter()
-            .filter(|v| v.space == "shared" && v.external)
-            .filter_map(|v| v.align)
-            .max();
-        u64::from(self.kernel.shared_static).next_multiple_of(align.unwrap_or(16).clamp(16, 4096))
-            as u32
+        let align = module.variables.iter().filter(|v| v.space == "shared" && v.external).filter_map(|v| v.align).max();
+        u64::from(self.kernel.shared_static).next_multiple_of(align.unwrap_or(16).clamp(16, 4096)) as u32
     }
 
     /// Shared variables declared in functions not decoded yet would move the dynamic part: they are placed first.
     fn declare_nested_shared(&mut self) {
         use crate::ptx::syntax::ast::Statement;
-        fn visit<'s>(
-            statements: &'s [Statement],
-            found: &mut Vec<&'s crate::ptx::syntax::ast::Variable>,
-        ) {
+        fn visit<'s>(statements: &'s [Statement], found: &mut Vec<&'s crate::ptx::syntax::ast::Variable>) {
             for statement in statements {
                 match statement {
                     Statement::Block(inner) => visit(inner, found),
-                    Statement::Variable(variable) if variable.space == "shared" => {
-                        found.push(variable)
-                    }
+                    Statement::Variable(variable) if variable.space == "shared" => found.push(variable),
                     _ => {}
                 }
             }
@@ -287,16 +247,9 @@ impl Decoder<'_> {
     /// The index of a function of the module, if the name is one.
     pub fn function_index(&mut self, name: &str) -> Option<u32> {
         let module = self.module;
-        let named = || {
-            module
-                .functions
-                .iter()
-                .filter(|f| !f.entry && f.name == name)
-        };
+        let named = || module.functions.iter().filter(|f| !f.entry && f.name == name);
         // The definition rather than a declaration before it.
-        let function = named()
-            .find(|f| f.body.is_some())
-            .or_else(|| named().next())?;
+        let function = named().find(|f| f.body.is_some()).or_else(|| named().next())?;
         Some(self.register_function(function))
     }
 
@@ -337,10 +290,7 @@ impl Decoder<'_> {
     /// Both halves of a 128-bit register as a source.
     pub fn quad(&mut self, operand: &Operand) -> Result<[u32; 2]> {
         let pair = self.quad_register(operand)?;
-        self.reads.extend(pair.map(|slot| Register {
-            file: File::Double,
-            slot,
-        }));
+        self.reads.extend(pair.map(|slot| Register { file: File::Double, slot }));
         Ok(pair)
     }
 
@@ -350,10 +300,7 @@ impl Decoder<'_> {
             return Ok([self.slot(File::Double), self.slot(File::Double)]);
         }
         let pair = self.quad_register(operand)?;
-        self.writes.extend(pair.map(|slot| Register {
-            file: File::Double,
-            slot,
-        }));
+        self.writes.extend(pair.map(|slot| Register { file: File::Double, slot }));
         Ok(pair)
     }
 
@@ -391,10 +338,9 @@ impl Decoder<'_> {
         match operand {
             Operand::Sink => Ok(self.slot(file)),
             Operand::Name(name) => match self.lookup(name)? {
-                Symbol::Register {
-                    register,
-                    bits: has,
-                } if register.file == file && (file != File::Double || has == bits) => {
+                Symbol::Register { register, bits: has }
+                    if register.file == file && (file != File::Double || has == bits) =>
+                {
                     self.writes.push(register);
                     Ok(register.slot)
                 }
@@ -427,11 +373,7 @@ impl Decoder<'_> {
     /// The file of the register that the operand is.
     pub fn file_of(&mut self, operand: &Operand) -> Option<File> {
         match operand {
-            Operand::Name(name) => self
-                .named_register(name)
-                .ok()
-                .flatten()
-                .map(|(register, _)| register.file),
+            Operand::Name(name) => self.named_register(name).ok().flatten().map(|(register, _)| register.file),
             _ => None,
         }
     }
@@ -451,11 +393,7 @@ impl Decoder<'_> {
         };
         let offset = *offset;
         let Some(name) = base else {
-            return Ok(AddressOperand {
-                base: AddressBase::None,
-                offset,
-                space: None,
-            });
+            return Ok(AddressOperand { base: AddressBase::None, offset, space: None });
         };
         if let Ok(Some(value)) = self.constant(&Operand::Name(name.clone()), Ty::B64) {
             let space = match self.lookup(name) {
@@ -463,11 +401,7 @@ impl Decoder<'_> {
                 Ok(Symbol::DynamicShared) => Some(Space::Shared),
                 _ => None,
             };
-            return Ok(AddressOperand {
-                base: AddressBase::None,
-                offset: (value as i64).wrapping_add(offset),
-                space,
-            });
+            return Ok(AddressOperand { base: AddressBase::None, offset: (value as i64).wrapping_add(offset), space });
         }
         let Some((register, _)) = self.named_register(name)? else {
             return Err(self.bad(format!("`{name}` is not an address")));
@@ -480,11 +414,7 @@ impl Decoder<'_> {
                 return Err(self.bad(format!("the predicate `{name}` is not an address")));
             }
         };
-        Ok(AddressOperand {
-            base,
-            offset,
-            space: None,
-        })
+        Ok(AddressOperand { base, offset, space: None })
     }
 
     /// An integer that must be a constant.
@@ -515,10 +445,7 @@ impl Decoder<'_> {
             },
             _ => return Err(self.bad(format!("`{operand}` is not a list of branch targets"))),
         };
-        names
-            .iter()
-            .map(|name| self.label(&Operand::Name(name.clone())))
-            .collect()
+        names.iter().map(|name| self.label(&Operand::Name(name.clone()))).collect()
     }
 
     /// The arguments or results of a call: offsets and sizes in call-parameter memory.
@@ -530,19 +457,13 @@ impl Decoder<'_> {
                 _ => None,
             };
             match symbol {
-                Some(Symbol::Variable {
-                    space: Space::CallParam,
-                    address,
-                }) => {
-                    list.push((
-                        address as u32,
-                        self.call_params.get(&address).copied().unwrap_or(0),
-                    ));
+                Some(Symbol::Variable { space: Space::CallParam, address }) => {
+                    list.push((address as u32, self.call_params.get(&address).copied().unwrap_or(0)));
                 }
                 _ => {
-                    return Err(self.unsupported(format!(
-                        "`{operand}` as an argument: only `.param` variables are passed"
-                    )));
+                    return Err(
+                        self.unsupported(format!("`{operand}` as an argument: only `.param` variables are passed"))
+                    );
                 }
             }
         }

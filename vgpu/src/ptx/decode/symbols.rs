@@ -44,16 +44,11 @@ pub(crate) fn layout(variable: &Variable) -> Result<(u64, u64), String> {
         return Err(format!("unknown type `.{}`", variable.ty));
     };
     let element = u64::from(ty.bytes()) * u64::from(variable.vector);
-    let size = element
-        .checked_mul(variable.elements.unwrap_or(1))
-        .filter(|&size| size < 1 << 40);
+    let size = element.checked_mul(variable.elements.unwrap_or(1)).filter(|&size| size < 1 << 40);
     let size = size.ok_or_else(|| format!("`{}` is too large", variable.name))?;
     let align = variable.align.unwrap_or(element);
     if !align.is_power_of_two() || align > 4096 {
-        return Err(format!(
-            "`{}` has the alignment {align}, which is not a power of two up to 4096",
-            variable.name
-        ));
+        return Err(format!("`{}` has the alignment {align}, which is not a power of two up to 4096", variable.name));
     }
     Ok((size, align))
 }

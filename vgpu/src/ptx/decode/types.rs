@@ -108,17 +108,11 @@ impl Ty {
     }
 
     pub fn is_signed(self) -> bool {
-        matches!(
-            self,
-            Self::S2 | Self::S4 | Self::S8 | Self::S16 | Self::S32 | Self::S64
-        )
+        matches!(self, Self::S2 | Self::S4 | Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Self::F16 | Self::BF16 | Self::F32 | Self::F64 | Self::TF32
-        )
+        matches!(self, Self::F16 | Self::BF16 | Self::F32 | Self::F64 | Self::TF32)
     }
 
     /// Whether it is a plain integer or untyped bits.

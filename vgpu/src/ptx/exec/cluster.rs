@@ -48,11 +48,7 @@ impl Cluster {
             })
             .collect();
         let cta = |rank: u32| {
-            let id = [
-                base[0] + rank % cx,
-                base[1] + rank / cx % cy,
-                base[2] + rank / cx / cy,
-            ];
+            let id = [base[0] + rank % cx, base[1] + rank / cx % cy, base[2] + rank / cx / cy];
             Cta {
                 id,
                 linear: id[0] + launch.grid[0] * (id[1] + launch.grid[1] * id[2]),
@@ -95,12 +91,7 @@ impl Cluster {
         let warps = (0..count * warps_per_cta)
             .map(|agent| Warp::new(l, &world, agent / warps_per_cta, agent % warps_per_cta))
             .collect();
-        Self {
-            world,
-            warps,
-            idle: 0,
-            progress: 0,
-        }
+        Self { world, warps, idle: 0, progress: 0 }
     }
 
     /// Runs for about so many instructions; true when all warps have exited.
@@ -149,11 +140,7 @@ impl Cluster {
                 return Ok(());
             }
         }
-        if self
-            .warps
-            .iter_mut()
-            .any(|warp| warp.time_out(|wait| matches!(wait, Wait::Converge { .. })))
-        {
+        if self.warps.iter_mut().any(|warp| warp.time_out(|wait| matches!(wait, Wait::Converge { .. }))) {
             return Ok(());
         }
         if self.progress != self.world.progress {
@@ -181,8 +168,7 @@ impl Cluster {
                 let what = match &split.wait {
                     Some(Wait::Barrier { id, .. }) => {
                         let barrier = &self.world.ctas[warp.cta].barriers[*id];
-                        let arrived: u32 =
-                            barrier.arrived.iter().map(|lanes| lanes.count_ones()).sum();
+                        let arrived: u32 = barrier.arrived.iter().map(|lanes| lanes.count_ones()).sum();
                         match barrier.count {
                             Some(count) => {
                                 format!("barrier {id} ({arrived} of {count} threads have arrived)")
@@ -190,46 +176,32 @@ impl Cluster {
                             None => format!("barrier {id} ({arrived} threads have arrived)"),
                         }
                     }
-                    Some(Wait::MemoryBarrier { cta, offset, phase }) => match self.world.ctas[*cta]
-                        .memory_barriers
-                        .get(offset)
-                    {
-                        Some(barrier) => format!(
-                            "the mbarrier at {offset:#x} to leave phase {phase} ({} arrivals and {} bytes are missing)",
-                            barrier.pending, barrier.transactions
-                        ),
-                        None => format!("the mbarrier at {offset:#x}, which is not initialised"),
-                    },
+                    Some(Wait::MemoryBarrier { cta, offset, phase }) => {
+                        match self.world.ctas[*cta].memory_barriers.get(offset) {
+                            Some(barrier) => format!(
+                                "the mbarrier at {offset:#x} to leave phase {phase} ({} arrivals and {} bytes are missing)",
+                                barrier.pending, barrier.transactions
+                            ),
+                            None => format!("the mbarrier at {offset:#x}, which is not initialised"),
+                        }
+                    }
                     Some(Wait::ClusterBarrier { .. }) => "the cluster's barrier".to_owned(),
                     Some(Wait::Converge { mask }) => format!("lanes {mask:#010x} of its warp"),
                     Some(Wait::Turn) | None => "its turn".to_owned(),
                 };
-                waits
-                    .entry((split.pc, what))
-                    .or_default()
-                    .push(if self.world.ctas.len() > 1 {
-                        format!("{}.{}", warp.cta, warp.index)
-                    } else {
-                        warp.index.to_string()
-                    });
+                waits.entry((split.pc, what)).or_default().push(if self.world.ctas.len() > 1 {
+                    format!("{}.{}", warp.cta, warp.index)
+                } else {
+                    warp.index.to_string()
+                });
             }
         }
         let detail: Vec<_> = waits
             .iter()
-            .map(|((pc, what), warps)| {
-                format!(
-                    "warp {} at {} waits for {what}",
-                    warps.join(", "),
-                    l.location(*pc)
-                )
-            })
+            .map(|((pc, what), warps)| format!("warp {} at {} waits for {what}", warps.join(", "), l.location(*pc)))
             .collect();
         let detail = detail.join("; ");
-        if let Some((warp, split)) = self
-            .warps
-            .iter()
-            .find_map(|warp| warp.splits.first().map(|split| (warp, split)))
-        {
+        if let Some((warp, split)) = self.warps.iter().find_map(|warp| warp.splits.first().map(|split| (warp, split))) {
             l.report.add(Finding {
                 kind: FindingKind::Deadlock,
                 kernel: l.kernel.name.clone(),
@@ -241,11 +213,7 @@ impl Cluster {
                 count: 1,
             });
         }
-        Error::Deadlock {
-            kernel: l.kernel.name.clone(),
-            program: self.world.ctas[0].id,
-            detail,
-        }
+        Error::Deadlock { kernel: l.kernel.name.clone(), program: self.world.ctas[0].id, detail }
     }
 
     /// What is left to do when all warps have exited: work under way still happens.

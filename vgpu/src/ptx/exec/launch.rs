@@ -43,10 +43,7 @@ fn check(kernel: &Kernel, launch: &Launch, model: &Model) -> Result<([u32; 3], V
         return bad("grid and block must not be empty".into());
     }
     if threads > 1024 || launch.block[0] > 1024 || launch.block[1] > 1024 || launch.block[2] > 64 {
-        return bad(format!(
-            "a block of {:?} threads; there are at most 1024, of them 64 in z",
-            launch.block
-        ));
+        return bad(format!("a block of {:?} threads; there are at most 1024, of them 64 in z", launch.block));
     }
     if launch.grid[0] > i32::MAX as u32
         || launch.grid[1] > 65535
@@ -66,44 +63,29 @@ fn check(kernel: &Kernel, launch: &Launch, model: &Model) -> Result<([u32; 3], V
     if let Some(most) = kernel.maxntid {
         let most: u64 = most.iter().map(|&n| u64::from(n)).product();
         if threads > most {
-            return bad(format!(
-                "`{}` allows {most} threads a block (.maxntid), not {threads}",
-                kernel.name
-            ));
+            return bad(format!("`{}` allows {most} threads a block (.maxntid), not {threads}", kernel.name));
         }
     }
     let cluster = match kernel.reqnctapercluster {
         Some(required) if launch.cluster == [1; 3] || launch.cluster == required => required,
         Some(required) => {
-            return bad(format!(
-                "`{}` requires clusters of {required:?}, not {:?}",
-                kernel.name, launch.cluster
-            ));
+            return bad(format!("`{}` requires clusters of {required:?}, not {:?}", kernel.name, launch.cluster));
         }
         None => launch.cluster,
     };
     for axis in 0..3 {
         if cluster[axis] == 0 || !launch.grid[axis].is_multiple_of(cluster[axis]) {
-            return bad(format!(
-                "the grid {:?} is not a multiple of the cluster {cluster:?}",
-                launch.grid
-            ));
+            return bad(format!("the grid {:?} is not a multiple of the cluster {cluster:?}", launch.grid));
         }
     }
     let size: u32 = cluster.iter().product();
     if size > 16 || size > 1 && !model.has_clusters {
-        return bad(format!(
-            "clusters of {size} programs are more than the device has"
-        ));
+        return bad(format!("clusters of {size} programs are more than the device has"));
     }
     if kernel.params.len() != launch.args.len() {
         let names: Vec<_> = kernel.params.iter().map(|p| p.name.as_str()).collect();
         let (wants, has) = (kernel.params.len(), launch.args.len());
-        return bad(format!(
-            "`{}` takes {wants} arguments ({}), not {has}",
-            kernel.name,
-            names.join(", ")
-        ));
+        return bad(format!("`{}` takes {wants} arguments ({}), not {has}", kernel.name, names.join(", ")));
     }
     let mut params = vec![0; kernel.param_bytes as usize];
     for (param, arg) in kernel.params.iter().zip(&launch.args) {
@@ -119,11 +101,8 @@ fn check(kernel: &Kernel, launch: &Launch, model: &Model) -> Result<([u32; 3], V
         params[param.offset as usize..][..bytes.len()].copy_from_slice(bytes);
     }
     let fixed = kernel.shared_static.next_multiple_of(16);
-    let shared = u64::from(if launch.dynamic_shared > 0 {
-        fixed
-    } else {
-        kernel.shared_static
-    }) + u64::from(launch.dynamic_shared);
+    let shared = u64::from(if launch.dynamic_shared > 0 { fixed } else { kernel.shared_static })
+        + u64::from(launch.dynamic_shared);
     if shared > u64::from(model.shared_per_block) {
         return bad(format!(
             "{shared} bytes of shared memory; a block of this device has at most {}",
@@ -139,11 +118,7 @@ fn occupancy(kernel: &Kernel, launch: &Launch, shared: u32, model: &Model) -> Oc
     let warps = threads.div_ceil(32);
     // Without an allocation the count is an estimate: what the kernel declares, within what the assembler can give it.
     let limit = (65536 / (warps * 32)).min(255);
-    let registers = kernel
-        .maxnreg
-        .unwrap_or(kernel.declared_registers.min(limit))
-        .clamp(16, 255)
-        .next_multiple_of(8);
+    let registers = kernel.maxnreg.unwrap_or(kernel.declared_registers.min(limit)).clamp(16, 255).next_multiple_of(8);
     let by_registers = 65536 / (registers * warps * 32).max(1);
     let by_shared = match shared {
         0 => model.blocks_per_multiprocessor,
@@ -156,10 +131,7 @@ fn occupancy(kernel: &Kernel, launch: &Launch, shared: u32, model: &Model) -> Oc
         (by_threads, "threads"),
         (model.blocks_per_multiprocessor, "programs"),
     ];
-    let (programs, limited_by) = choices
-        .into_iter()
-        .min_by_key(|(count, _)| *count)
-        .unwrap_or((0, ""));
+    let (programs, limited_by) = choices.into_iter().min_by_key(|(count, _)| *count).unwrap_or((0, ""));
     Occupancy {
         registers,
         shared,
@@ -185,9 +157,7 @@ pub(crate) fn run(
         Err(error) => return (Err(error), Outcome::default()),
     };
     let snapshot = memory.snapshot();
-    let shadow = launch
-        .sanitize
-        .then(|| GlobalShadow::new(&snapshot, launch.programs() as usize));
+    let shadow = launch.sanitize.then(|| GlobalShadow::new(&snapshot, launch.programs() as usize));
     let launched = Launched {
         kernel,
         file: file.map(str::to_owned),
@@ -249,20 +219,10 @@ pub(crate) fn run(
     counters.occupancy = occupancy(kernel, launch, shared_bytes, model);
     let printed = std::mem::take(&mut *lock(&launched.printed));
     let (findings, findings_dropped) = launched.report.finish();
-    (
-        result,
-        Outcome {
-            counters,
-            findings,
-            findings_dropped,
-            printed,
-        },
-    )
+    (result, Outcome { counters, findings, findings_dropped, printed })
 }
 
 /// A lock whose holder panicked is still good: what it guards is only added to.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

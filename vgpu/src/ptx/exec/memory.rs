@@ -75,14 +75,7 @@ impl Cx<'_> {
 
     /// Finds out where an access goes, checks it, and reports what is wrong with it.
     #[inline]
-    pub fn place(
-        &mut self,
-        space: Decoded,
-        address: u64,
-        bytes: usize,
-        align: usize,
-        lane: usize,
-    ) -> Option<Place> {
+    pub fn place(&mut self, space: Decoded, address: u64, bytes: usize, align: usize, lane: usize) -> Option<Place> {
         let (space, local) = match space {
             Decoded::Generic => Self::generic(address),
             space => (space, address),
@@ -93,23 +86,18 @@ impl Cx<'_> {
         }
         let within = |size: usize| local <= size as u64 && size as u64 - local >= bytes as u64;
         match space {
-            Decoded::Generic | Decoded::Global => {
-                match self.l.snapshot.locate(&mut self.warp.cursor, local, bytes) {
-                    Ok((allocation, offset)) => Some(Place::Global { allocation, offset }),
-                    Err(_) => {
-                        self.missed_global(local, bytes, lane);
-                        None
-                    }
+            Decoded::Generic | Decoded::Global => match self.l.snapshot.locate(&mut self.warp.cursor, local, bytes) {
+                Ok((allocation, offset)) => Some(Place::Global { allocation, offset }),
+                Err(_) => {
+                    self.missed_global(local, bytes, lane);
+                    None
                 }
-            }
+            },
             Decoded::Shared | Decoded::SharedCluster => {
                 let (cta, offset) = self.shared_address(local);
                 let size = self.world.ctas[cta].shared.len() as u64;
                 if offset <= size && size - offset >= bytes as u64 {
-                    Some(Place::Shared {
-                        cta,
-                        offset: offset as usize,
-                    })
+                    Some(Place::Shared { cta, offset: offset as usize })
                 } else {
                     self.missed(Space::Shared, offset, bytes, size as usize, lane);
                     None
@@ -118,9 +106,7 @@ impl Cx<'_> {
             Decoded::Local => {
                 let size = self.l.kernel.local_bytes as usize;
                 if within(size) {
-                    return Some(Place::Local {
-                        offset: local as usize,
-                    });
+                    return Some(Place::Local { offset: local as usize });
                 }
                 self.missed(Space::Local, local, bytes, size, lane);
                 None
@@ -128,9 +114,7 @@ impl Cx<'_> {
             Decoded::EntryParam => {
                 let size = self.l.params.len();
                 if within(size) {
-                    return Some(Place::Param {
-                        offset: local as usize,
-                    });
+                    return Some(Place::Param { offset: local as usize });
                 }
                 self.missed(Space::Param, local, bytes, size, lane);
                 None
@@ -138,9 +122,7 @@ impl Cx<'_> {
             Decoded::CallParam => {
                 let size = self.l.kernel.call_param_bytes as usize;
                 if within(size) {
-                    return Some(Place::CallParam {
-                        offset: local as usize,
-                    });
+                    return Some(Place::CallParam { offset: local as usize });
                 }
                 self.missed(Space::Param, local, bytes, size, lane);
                 None
@@ -157,57 +139,32 @@ impl Cx<'_> {
             Decoded::EntryParam | Decoded::CallParam => Space::Param,
         };
         let address = self.describe(space, address, bytes);
-        let message = format!(
-            "the address {:#x} is not a multiple of {align}",
-            address.address
-        );
-        self.find(
-            FindingKind::Misaligned,
-            Some(lane),
-            Some(address),
-            None,
-            message,
-        );
+        let message = format!("the address {:#x} is not a multiple of {align}", address.address);
+        self.find(FindingKind::Misaligned, Some(lane), Some(address), None, message);
     }
 
     #[cold]
     fn missed(&self, space: Space, address: u64, bytes: usize, size: usize, lane: usize) {
-        let message =
-            format!("{bytes} bytes at offset {address:#x} of {size} bytes of {space} memory");
+        let message = format!("{bytes} bytes at offset {address:#x} of {size} bytes of {space} memory");
         let address = self.describe(space, address, bytes);
-        self.find(
-            FindingKind::OutOfBounds,
-            Some(lane),
-            Some(address),
-            None,
-            message,
-        );
+        self.find(FindingKind::OutOfBounds, Some(lane), Some(address), None, message);
     }
 
     #[cold]
     fn missed_global(&self, address: u64, bytes: usize, lane: usize) {
         let described = self.describe(Space::Global, address, bytes);
-        let miss = self
-            .l
-            .snapshot
-            .locate(&mut crate::memory::Cursor::default(), address, bytes)
-            .err();
+        let miss = self.l.snapshot.locate(&mut crate::memory::Cursor::default(), address, bytes).err();
         let freed = miss.is_some_and(|miss| miss.freed);
-        let kind = if freed {
-            FindingKind::UseAfterFree
-        } else {
-            FindingKind::OutOfBounds
-        };
+        let kind = if freed { FindingKind::UseAfterFree } else { FindingKind::OutOfBounds };
         let message = match &described.allocation {
             _ if address < 1 << 16 => "a null pointer with an offset".to_owned(),
             Some(name) if freed => format!("`{name}` was freed"),
             Some(name) if described.offset < 0 => {
                 format!("{} bytes before `{name}`", -described.offset)
             }
-            Some(name) => format!(
-                "{bytes} bytes at offset {} of `{name}`, which has {} bytes",
-                described.offset, described.size
-            ),
+            Some(name) => {
+                format!("{bytes} bytes at offset {} of `{name}`, which has {} bytes", described.offset, described.size)
+            }
             None => "no memory is allocated".to_owned(),
         };
         self.find(kind, Some(lane), Some(described), None, message);
@@ -237,15 +194,12 @@ impl Cx<'_> {
             }
             Space::Shared => {
                 let names = &self.l.kernel.shared_names;
-                let named = names.iter().find(|(_, start, size)| {
-                    (u64::from(*start)..u64::from(start + size)).contains(&address)
-                });
+                let named = names
+                    .iter()
+                    .find(|(_, start, size)| (u64::from(*start)..u64::from(start + size)).contains(&address));
                 if let Some((name, start, bytes)) = named {
-                    (allocation, offset, size) = (
-                        Some(name.clone()),
-                        address as i64 - i64::from(*start),
-                        u64::from(*bytes),
-                    );
+                    (allocation, offset, size) =
+                        (Some(name.clone()), address as i64 - i64::from(*start), u64::from(*bytes));
                 } else {
                     size = self.world.ctas[self.warp.cta].shared.len() as u64;
                 }
@@ -253,41 +207,23 @@ impl Cx<'_> {
             Space::Local => size = self.l.kernel.local_bytes.into(),
             Space::Param | Space::Constant => size = self.l.params.len() as u64,
         }
-        Address {
-            space,
-            address,
-            bytes: bytes as u32,
-            allocation,
-            offset,
-            size,
-        }
+        Address { space, address, bytes: bytes as u32, allocation, offset, size }
     }
 
     /// Reads bytes.
     #[inline]
     pub fn read(&self, place: Place, lane: usize, out: &mut [u8]) {
-        let from = |bytes: &[u8], offset: usize, out: &mut [u8]| {
-            out.copy_from_slice(&bytes[offset..offset + out.len()])
-        };
+        let from =
+            |bytes: &[u8], offset: usize, out: &mut [u8]| out.copy_from_slice(&bytes[offset..offset + out.len()]);
         match place {
-            Place::Global { allocation, offset } => {
-                self.l.snapshot.allocation(allocation).read(offset, out)
-            }
+            Place::Global { allocation, offset } => self.l.snapshot.allocation(allocation).read(offset, out),
             Place::Shared { cta, offset } => from(&self.world.ctas[cta].shared, offset, out),
             Place::Local { offset } => {
-                from(
-                    &self.warp.local,
-                    lane * self.l.kernel.local_bytes as usize + offset,
-                    out,
-                );
+                from(&self.warp.local, lane * self.l.kernel.local_bytes as usize + offset, out);
             }
             Place::Param { offset } => from(&self.l.params, offset, out),
             Place::CallParam { offset } => {
-                from(
-                    &self.warp.call_params,
-                    lane * self.l.kernel.call_param_bytes as usize + offset,
-                    out,
-                );
+                from(&self.warp.call_params, lane * self.l.kernel.call_param_bytes as usize + offset, out);
             }
         }
     }
@@ -295,32 +231,16 @@ impl Cx<'_> {
     /// Writes bytes.
     #[inline]
     pub fn write(&mut self, place: Place, lane: usize, data: &[u8]) {
-        let to = |bytes: &mut [u8], offset: usize| {
-            bytes[offset..offset + data.len()].copy_from_slice(data)
-        };
+        let to = |bytes: &mut [u8], offset: usize| bytes[offset..offset + data.len()].copy_from_slice(data);
         match place {
-            Place::Global { allocation, offset } => {
-                self.l.snapshot.allocation(allocation).write(offset, data)
-            }
+            Place::Global { allocation, offset } => self.l.snapshot.allocation(allocation).write(offset, data),
             Place::Shared { cta, offset } => to(&mut self.world.ctas[cta].shared, offset),
-            Place::Local { offset } => to(
-                &mut self.warp.local,
-                lane * self.l.kernel.local_bytes as usize + offset,
-            ),
+            Place::Local { offset } => to(&mut self.warp.local, lane * self.l.kernel.local_bytes as usize + offset),
             Place::Param { .. } => {
-                self.find(
-                    FindingKind::OutOfBounds,
-                    Some(lane),
-                    None,
-                    None,
-                    "the kernel's parameters are read-only",
-                );
+                self.find(FindingKind::OutOfBounds, Some(lane), None, None, "the kernel's parameters are read-only");
             }
             Place::CallParam { offset } => {
-                to(
-                    &mut self.warp.call_params,
-                    lane * self.l.kernel.call_param_bytes as usize + offset,
-                );
+                to(&mut self.warp.call_params, lane * self.l.kernel.call_param_bytes as usize + offset);
             }
         }
     }
@@ -328,33 +248,18 @@ impl Cx<'_> {
     /// Notes an access for the sanitizer, before it is made. `new` is what a write will write: a conflict between two writes of
     /// the same value is let pass, as is usual.
     #[inline]
-    pub fn note(
-        &mut self,
-        place: Place,
-        bytes: usize,
-        action: Action,
-        lane: usize,
-        new: Option<&[u8]>,
-    ) {
+    pub fn note(&mut self, place: Place, bytes: usize, action: Action, lane: usize, new: Option<&[u8]>) {
         if self.l.sanitize {
             match place {
-                Place::Global { allocation, offset } => {
-                    self.note_global(allocation, offset, bytes, action, lane, new)
-                }
-                Place::Shared { cta, offset } => {
-                    self.note_shared(cta, offset, bytes, action, lane, new)
-                }
+                Place::Global { allocation, offset } => self.note_global(allocation, offset, bytes, action, lane, new),
+                Place::Shared { cta, offset } => self.note_shared(cta, offset, bytes, action, lane, new),
                 _ => {}
             }
         }
     }
 
     fn site(&self, lane: usize) -> Site {
-        Site {
-            agent: self.warp.agent,
-            lane: lane as u8,
-            pc: self.pc,
-        }
+        Site { agent: self.warp.agent, lane: lane as u8, pc: self.pc }
     }
 
     fn note_global(
@@ -372,25 +277,12 @@ impl Cx<'_> {
         {
             let address = self.describe(Space::Global, memory.base() + offset as u64, bytes);
             let message = format!("byte {first} of `{}` was never written", memory.name());
-            self.find(
-                FindingKind::UninitializedRead,
-                Some(lane),
-                Some(address),
-                None,
-                message,
-            );
+            self.find(FindingKind::UninitializedRead, Some(lane), Some(address), None, message);
         }
         let Some(shadow) = &self.l.shadow else { return };
         let program = self.world.ctas[self.warp.cta].linear;
         let site = self.site(lane);
-        let conflict = shadow.access(
-            (allocation, offset),
-            bytes,
-            action,
-            program,
-            site,
-            &self.warp.order.clock,
-        );
+        let conflict = shadow.access((allocation, offset), bytes, action, program, site, &self.warp.order.clock);
         if let Some(conflict) = conflict {
             if conflict.action == Action::Write
                 && action == Action::Write
@@ -415,13 +307,7 @@ impl Cx<'_> {
             } else {
                 "two programs access it, and nothing orders them"
             };
-            self.find(
-                FindingKind::GlobalRace,
-                Some(lane),
-                Some(address),
-                Some(other),
-                message,
-            );
+            self.find(FindingKind::GlobalRace, Some(lane), Some(address), Some(other), message);
         }
     }
 
@@ -447,37 +333,20 @@ impl Cx<'_> {
         let Some(shadow) = &mut state.shadow else {
             return;
         };
-        let unwritten = if action == Action::Write {
-            None
-        } else {
-            shadow.first_unwritten(offset, bytes)
-        };
+        let unwritten = if action == Action::Write { None } else { shadow.first_unwritten(offset, bytes) };
         let conflict = shadow.access(offset, bytes, action, site, &self.warp.order.clock);
         if let Some(conflict) = conflict {
             let same = conflict.action == Action::Write
                 && action == Action::Write
                 && new.is_some_and(|new| state.shared[offset..offset + new.len()] == *new);
             if !same {
-                self.race(
-                    cta,
-                    offset,
-                    bytes,
-                    lane,
-                    conflict,
-                    "two warps access it without a barrier in between",
-                );
+                self.race(cta, offset, bytes, lane, conflict, "two warps access it without a barrier in between");
             }
         }
         if let Some(first) = unwritten {
             let address = self.describe(Space::Shared, offset as u64, bytes);
             let message = format!("the byte at {first:#x} of shared memory was never written");
-            self.find(
-                FindingKind::UninitializedRead,
-                Some(lane),
-                Some(address),
-                None,
-                message,
-            );
+            self.find(FindingKind::UninitializedRead, Some(lane), Some(address), None, message);
         }
     }
 
@@ -500,30 +369,15 @@ impl Cx<'_> {
                 (false, action) => describe_action(action).to_owned(),
             },
             instruction: self.l.instruction(conflict.other.pc),
-            agent: self
-                .world
-                .agent(conflict.other.agent, Some(conflict.other.lane.into())),
+            agent: self.world.agent(conflict.other.agent, Some(conflict.other.lane.into())),
         };
         let address = self.describe(Space::Shared, offset as u64, bytes);
-        self.find(
-            FindingKind::SharedRace,
-            Some(lane),
-            Some(address),
-            Some(other),
-            message,
-        );
+        self.find(FindingKind::SharedRace, Some(lane), Some(address), Some(other), message);
     }
 
     /// Reports an access to memory that an asynchronous copy has still to write.
     #[inline]
-    fn check_in_flight(
-        &self,
-        cta: usize,
-        offset: usize,
-        bytes: usize,
-        action: Action,
-        lane: usize,
-    ) {
+    fn check_in_flight(&self, cta: usize, offset: usize, bytes: usize, action: Action, lane: usize) {
         let words = &self.world.ctas[cta].in_flight[offset / 4..(offset + bytes).div_ceil(4)];
         if let Some(&copy) = words.iter().find(|&&copy| copy != 0) {
             self.touched_in_flight(offset, bytes, action, lane, copy);
@@ -531,14 +385,7 @@ impl Cx<'_> {
     }
 
     #[cold]
-    fn touched_in_flight(
-        &self,
-        offset: usize,
-        bytes: usize,
-        action: Action,
-        lane: usize,
-        copy: u32,
-    ) {
+    fn touched_in_flight(&self, offset: usize, bytes: usize, action: Action, lane: usize, copy: u32) {
         let (agent, pc) = self.world.copies[copy as usize - 1];
         let other = OtherAccess {
             action: "asynchronous copy".to_owned(),
@@ -546,19 +393,9 @@ impl Cx<'_> {
             agent: self.world.agent(agent, None),
         };
         let address = self.describe(Space::Shared, offset as u64, bytes);
-        let verb = if action == Action::Read {
-            "read"
-        } else {
-            "written"
-        };
+        let verb = if action == Action::Read { "read" } else { "written" };
         let message = format!("it is {verb} before the copy that writes it was waited for");
-        self.find(
-            FindingKind::AsyncNotWaited,
-            Some(lane),
-            Some(address),
-            Some(other),
-            message,
-        );
+        self.find(FindingKind::AsyncNotWaited, Some(lane), Some(address), Some(other), message);
     }
 
     /// Marks words as the destination of a copy on its way (by its number), or (with 0) as arrived.

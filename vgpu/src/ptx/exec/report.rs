@@ -10,10 +10,7 @@ impl Launched<'_> {
     /// The place of an instruction.
     pub fn location(&self, pc: u32) -> Location {
         let position = self.kernel.infos[pc as usize].position;
-        Location {
-            file: self.file.clone(),
-            ..Location::text(position.line, position.column)
-        }
+        Location { file: self.file.clone(), ..Location::text(position.line, position.column) }
     }
 
     /// An instruction for people.
@@ -24,9 +21,7 @@ impl Launched<'_> {
         Instruction {
             text: info.text.clone(),
             location: self.location(pc),
-            source: info
-                .source
-                .map(|index| self.kernel.sources[index as usize].clone()),
+            source: info.source.map(|index| self.kernel.sources[index as usize].clone()),
         }
     }
 
@@ -42,11 +37,7 @@ impl World {
     pub fn agent(&self, agent: u16, lane: Option<u32>) -> Agent {
         let warps = self.warps_per_cta;
         let rank = (agent as usize / warps).min(self.ctas.len() - 1);
-        Agent {
-            program: self.ctas[rank].id,
-            warp: (agent as usize % warps) as u32,
-            lane,
-        }
+        Agent { program: self.ctas[rank].id, warp: (agent as usize % warps) as u32, lane }
     }
 }
 

@@ -15,10 +15,7 @@ pub(crate) struct Order {
 
 impl Order {
     pub fn new(agents: usize) -> Self {
-        Self {
-            clock: VectorClock::new(agents),
-            fenced: VectorClock::new(agents),
-        }
+        Self { clock: VectorClock::new(agents), fenced: VectorClock::new(agents) }
     }
 
     pub fn join(&mut self, other: &Self) {
@@ -83,20 +80,12 @@ impl Cta {
         let barrier = &mut self.barriers[id];
         let complete = match barrier.count {
             Some(count) => {
-                barrier
-                    .arrived
-                    .iter()
-                    .map(|lanes| if *lanes == 0 { 0 } else { lanes.count_ones() })
-                    .sum::<u32>()
+                barrier.arrived.iter().map(|lanes| if *lanes == 0 { 0 } else { lanes.count_ones() }).sum::<u32>()
                     >= count
             }
             None => {
                 barrier.arrived.iter().any(|&lanes| lanes != 0)
-                    && self
-                        .live
-                        .iter()
-                        .zip(&barrier.arrived)
-                        .all(|(live, arrived)| live & !arrived == 0)
+                    && self.live.iter().zip(&barrier.arrived).all(|(live, arrived)| live & !arrived == 0)
             }
         };
         if complete {
@@ -178,10 +167,7 @@ impl World {
     pub fn try_release_cluster(&mut self) -> bool {
         let warps = self.warps_per_cta;
         let complete = self.ctas.iter().enumerate().all(|(rank, cta)| {
-            cta.live
-                .iter()
-                .enumerate()
-                .all(|(warp, live)| live & !self.barrier.arrived[rank * warps + warp] == 0)
+            cta.live.iter().enumerate().all(|(warp, live)| live & !self.barrier.arrived[rank * warps + warp] == 0)
         });
         if complete && self.barrier.arrived.iter().any(|&lanes| lanes != 0) {
             self.barrier.arrived.fill(0);

@@ -97,6 +97,8 @@ pub(crate) struct Warp {
     pub matrix: MatrixQueue,
     /// The generation of the cluster's barrier that it arrived in.
     pub cluster_phase: u64,
+    /// Bulk groups committed so far, by lane.
+    pub bulk_groups: [u32; 32],
     streak: u32,
 }
 
@@ -122,16 +124,10 @@ impl Warp {
         for &(special, register) in &kernel.specials {
             let value = |lane| special_value(l, world, special, cta, index, lane);
             match register.file {
-                File::Word => {
-                    registers.words[register.slot as usize] =
-                        std::array::from_fn(|lane| value(lane) as u32)
-                }
-                File::Double => {
-                    registers.doubles[register.slot as usize] = std::array::from_fn(value)
-                }
+                File::Word => registers.words[register.slot as usize] = std::array::from_fn(|lane| value(lane) as u32),
+                File::Double => registers.doubles[register.slot as usize] = std::array::from_fn(value),
                 File::Predicate => {
-                    registers.predicates[register.slot as usize] =
-                        if value(0) != 0 { u32::MAX } else { 0 }
+                    registers.predicates[register.slot as usize] = if value(0) != 0 { u32::MAX } else { 0 }
                 }
             }
         }
@@ -156,13 +152,7 @@ impl Warp {
             index,
             registers,
             defined,
-            splits: vec![Split {
-                pc: 0,
-                mask,
-                wait: None,
-                resumed: Resumed::No,
-                stack: Vec::new(),
-            }],
+            splits: vec![Split { pc: 0, mask, wait: None, resumed: Resumed::No, stack: Vec::new() }],
             local: vec![POISON; 32 * kernel.local_bytes as usize],
             call_params: vec![POISON; 32 * kernel.call_param_bytes as usize],
             cursor: Cursor::default(),
@@ -171,6 +161,7 @@ impl Warp {
             copies: CopyQueue::default(),
             matrix: MatrixQueue::default(),
             cluster_phase: 0,
+            bulk_groups: [0; 32],
             streak: 0,
         }
     }
@@ -187,15 +178,10 @@ impl Warp {
         }
         match split.wait {
             None | Some(Wait::Turn) => true,
-            Some(Wait::Barrier { id, generation }) => {
-                world.ctas[self.cta].barriers[id].generation != generation
-            }
+            Some(Wait::Barrier { id, generation }) => world.ctas[self.cta].barriers[id].generation != generation,
             Some(Wait::MemoryBarrier { cta, offset, phase }) => {
                 // One that is not there may still be initialised.
-                world.ctas[cta]
-                    .memory_barriers
-                    .get(&offset)
-                    .map_or(phase != u64::MAX, |barrier| barrier.phase != phase)
+                world.ctas[cta].memory_barriers.get(&offset).map_or(phase != u64::MAX, |barrier| barrier.phase != phase)
             }
             Some(Wait::ClusterBarrier { generation }) => world.barrier.generation != generation,
             Some(Wait::Converge { .. }) => false,
@@ -209,11 +195,7 @@ impl Warp {
 
     /// Lets a wait of the given kind end without what it waits for; false if there is none.
     pub fn time_out(&mut self, which: impl Fn(&Wait) -> bool) -> bool {
-        match self
-            .splits
-            .iter_mut()
-            .find(|split| split.wait.as_ref().is_some_and(&which))
-        {
+        match self.splits.iter_mut().find(|split| split.wait.as_ref().is_some_and(&which)) {
             Some(split) => {
                 split.resumed = Resumed::TimedOut;
                 true
@@ -230,9 +212,7 @@ impl Warp {
             }
             return self.splits.pop().map(Self::awake);
         }
-        let ready: Vec<usize> = (0..self.splits.len())
-            .filter(|&n| self.is_ready(world, &self.splits[n]))
-            .collect();
+        let ready: Vec<usize> = (0..self.splits.len()).filter(|&n| self.is_ready(world, &self.splits[n])).collect();
         let index = if self.streak > FAIRNESS && ready.len() > 1 {
             self.streak = 0;
             ready[world.random.below(ready.len())]
@@ -255,8 +235,7 @@ impl Warp {
         let mut index = 0;
         while index < self.splits.len() {
             let other = &self.splits[index];
-            if other.pc == split.pc && other.joins() && split.joins() && other.stack == split.stack
-            {
+            if other.pc == split.pc && other.joins() && split.joins() && other.stack == split.stack {
                 split.mask |= other.mask;
                 self.splits.swap_remove(index);
                 continue;
@@ -283,9 +262,7 @@ impl Warp {
                         break;
                     }
                     self.streak += 1;
-                    if self.streak > FAIRNESS
-                        && self.splits.iter().any(|other| self.is_ready(world, other))
-                    {
+                    if self.streak > FAIRNESS && self.splits.iter().any(|other| self.is_ready(world, other)) {
                         break;
                     }
                 }
@@ -314,15 +291,7 @@ impl Warp {
                 if let Some(trace) = l.trace {
                     trace.before(self, world, l, pc, mask);
                 }
-                let mut cx = Cx {
-                    l,
-                    world,
-                    warp: self,
-                    pc,
-                    mask,
-                    here: split.mask,
-                    resumed,
-                };
+                let mut cx = Cx { l, world, warp: self, pc, mask, here: split.mask, resumed };
                 let step = isa::execute(&inst.op, &mut cx)?;
                 if let Some(trace) = l.trace
                     && !matches!(step, Step::Wait(_))
@@ -341,11 +310,7 @@ impl Warp {
                         } else if taken == 0 {
                             split.pc += 1;
                         } else {
-                            self.splits.push(Split {
-                                pc: target,
-                                mask: taken,
-                                ..split.clone()
-                            });
+                            self.splits.push(Split { pc: target, mask: taken, ..split.clone() });
                             split.mask &= !taken;
                             split.pc += 1;
                         }
@@ -354,11 +319,7 @@ impl Warp {
                         split.mask &= !mask;
                         split.pc += 1;
                         for &(target, lanes) in &targets {
-                            self.splits.push(Split {
-                                pc: target,
-                                mask: lanes,
-                                ..split.clone()
-                            });
+                            self.splits.push(Split { pc: target, mask: lanes, ..split.clone() });
                         }
                         if split.mask == 0 {
                             break;
@@ -372,11 +333,7 @@ impl Warp {
                     Step::Call(function) => {
                         let rest = split.mask & !mask;
                         if rest != 0 {
-                            self.splits.push(Split {
-                                pc: pc + 1,
-                                mask: rest,
-                                ..split.clone()
-                            });
+                            self.splits.push(Split { pc: pc + 1, mask: rest, ..split.clone() });
                             split.mask = mask;
                         }
                         self.call(l, world, &mut split, function)?;
@@ -384,11 +341,7 @@ impl Warp {
                     Step::Return => {
                         let rest = split.mask & !mask;
                         if rest != 0 {
-                            self.splits.push(Split {
-                                pc: pc + 1,
-                                mask: rest,
-                                ..split.clone()
-                            });
+                            self.splits.push(Split { pc: pc + 1, mask: rest, ..split.clone() });
                             split.mask = mask;
                         }
                         match split.stack.pop() {
@@ -431,24 +384,11 @@ impl Warp {
         world.try_release_cluster();
     }
 
-    fn call(
-        &mut self,
-        l: &Launched,
-        world: &mut World,
-        split: &mut Split,
-        function: u32,
-    ) -> Result<()> {
+    fn call(&mut self, l: &Launched, world: &mut World, split: &mut Split, function: u32) -> Result<()> {
         let callee = &l.kernel.functions[function as usize];
         if split.stack.len() >= MAX_CALLS {
-            let cx = Cx {
-                l,
-                world,
-                warp: self,
-                pc: split.pc,
-                mask: split.mask,
-                here: split.mask,
-                resumed: Resumed::No,
-            };
+            let cx =
+                Cx { l, world, warp: self, pc: split.pc, mask: split.mask, here: split.mask, resumed: Resumed::No };
             return Err(cx.fault(format!("calls nested more than {MAX_CALLS} deep")));
         }
         let active = split.stack.iter().any(|frame| frame.function == function);
@@ -462,11 +402,7 @@ impl Warp {
                 params: self.call_params.clone(),
             })
         });
-        split.stack.push(Frame {
-            function,
-            back: split.pc + 1,
-            saved,
-        });
+        split.stack.push(Frame { function, back: split.pc + 1, saved });
         split.pc = callee.entry;
         Ok(())
     }
@@ -490,25 +426,12 @@ impl Warp {
                 to[range.clone()].copy_from_slice(&from[range]);
             }
         };
-        copy(
-            &mut self.local,
-            &saved.local,
-            l.kernel.local_bytes,
-            callee.locals.clone(),
-        );
-        copy(
-            &mut self.call_params,
-            &saved.params,
-            l.kernel.call_param_bytes,
-            callee.call_params.clone(),
-        );
+        copy(&mut self.local, &saved.local, l.kernel.local_bytes, callee.locals.clone());
+        copy(&mut self.call_params, &saved.params, l.kernel.call_param_bytes, callee.call_params.clone());
     }
 
     fn check_guard(&mut self, l: &Launched, world: &mut World, split: &Split, guard: u32) {
-        let register = Register {
-            file: File::Predicate,
-            slot: guard,
-        };
+        let register = Register { file: File::Predicate, slot: guard };
         let Some(defined) = &mut self.defined else {
             return;
         };
@@ -516,15 +439,7 @@ impl Warp {
         if missing != 0 {
             *defined.lanes(register) |= missing;
             let pc = split.pc;
-            let cx = Cx {
-                l,
-                world,
-                warp: self,
-                pc,
-                mask: split.mask,
-                here: split.mask,
-                resumed: Resumed::No,
-            };
+            let cx = Cx { l, world, warp: self, pc, mask: split.mask, here: split.mask, resumed: Resumed::No };
             cx.uninitialized(missing);
         }
     }
@@ -545,17 +460,10 @@ impl Warp {
         for &register in &info.writes {
             *defined.lanes(register) |= mask;
         }
+        self.matrix.wrote(info);
         let in_flight = !self.matrix.is_empty() && self.matrix.touches(info);
         if missing != 0 || in_flight {
-            let cx = Cx {
-                l,
-                world,
-                warp: self,
-                pc,
-                mask,
-                here: mask,
-                resumed: Resumed::No,
-            };
+            let cx = Cx { l, world, warp: self, pc, mask, here: mask, resumed: Resumed::No };
             if missing != 0 {
                 cx.uninitialized(missing);
             }
@@ -580,14 +488,7 @@ impl Cx<'_> {
     }
 }
 
-fn special_value(
-    l: &Launched,
-    world: &World,
-    special: Special,
-    cta: usize,
-    warp: usize,
-    lane: usize,
-) -> u64 {
+fn special_value(l: &Launched, world: &World, special: Special, cta: usize, warp: usize, lane: usize) -> u64 {
     let launch = l.launch;
     let thread = (warp * 32 + lane) as u32;
     let [bx, by, _] = launch.block;

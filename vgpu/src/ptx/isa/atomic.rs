@@ -3,9 +3,7 @@
 use super::Op;
 use super::half::fma_to_odd;
 use crate::error::Result;
-use crate::numeric::{
-    Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f32,
-};
+use crate::numeric::{Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f32};
 use crate::ptx::decode::{AddressOperand, Decoder, Modifiers, Space, Ty};
 use crate::ptx::exec::Cx;
 use crate::ptx::exec::memory::Place;
@@ -120,27 +118,15 @@ impl Update {
                     Self::Add => x + y,
                     _ => f(x.into(), y.into()) as f32,
                 };
-                u64::from(if result.is_nan() {
-                    0x7FFF_FFFF
-                } else {
-                    result.to_bits()
-                })
+                u64::from(if result.is_nan() { 0x7FFF_FFFF } else { result.to_bits() })
             }
             Ty::F16 => {
                 let result = f(f16_to_f32(old as u16).into(), f16_to_f32(a as u16).into());
-                if result.is_nan() {
-                    0x7FFF
-                } else {
-                    f32_to_f16(result as f32).into()
-                }
+                if result.is_nan() { 0x7FFF } else { f32_to_f16(result as f32).into() }
             }
             _ => {
                 let (x, y) = (bf16_to_f32(old as u16), bf16_to_f32(a as u16));
-                let result = if self == Self::Add {
-                    fma_to_odd(x, 1.0, y)
-                } else {
-                    f(x.into(), y.into())
-                };
+                let result = if self == Self::Add { fma_to_odd(x, 1.0, y) } else { f(x.into(), y.into()) };
                 match result.is_nan() {
                     true => 0x7FFF,
                     false if self == Self::Add => {
@@ -180,13 +166,7 @@ impl AtomicOp {
         let count = self.a.len();
         cx.count_access(self.space, &addresses, bytes * count, true);
         for lane in cx.lanes() {
-            let Some(place) = cx.place(
-                self.space,
-                addresses[lane],
-                bytes * count,
-                bytes * count,
-                lane,
-            ) else {
+            let Some(place) = cx.place(self.space, addresses[lane], bytes * count, bytes * count, lane) else {
                 continue;
             };
             if cx.l.sanitize {
@@ -202,11 +182,7 @@ impl AtomicOp {
                         (slot, false) => registers.w(slot)[lane].into(),
                     }
                 };
-                let mask = if wide {
-                    u64::MAX
-                } else {
-                    (1 << (8 * bytes)) - 1
-                };
+                let mask = if wide { u64::MAX } else { (1 << (8 * bytes)) - 1 };
                 let (a, b) = (get(self.a[element]) & mask, get(self.b) & mask);
                 let update = |old: u64| self.update.apply(self.ty, self.flush, old, a, b) & mask;
                 let old = cx.fetch_update(place, element * bytes, bytes, lane, update);
@@ -234,9 +210,7 @@ impl AtomicOp {
                 cx.note(place, 16, Action::Atomic, lane, None);
             }
             let registers = &cx.warp.registers;
-            let pair = |slot: u32| {
-                u128::from(registers.d(slot)[lane]) | u128::from(registers.d(slot + 1)[lane]) << 64
-            };
+            let pair = |slot: u32| u128::from(registers.d(slot)[lane]) | u128::from(registers.d(slot + 1)[lane]) << 64;
             let a = pair(self.a[0]);
             let b = if self.b == NONE { 0 } else { pair(self.b) };
             let guard = crate::ptx::exec::launch::lock(&LOCK);
@@ -270,25 +244,12 @@ impl Cx<'_> {
         lane: usize,
         update: impl Fn(u64) -> u64,
     ) -> u64 {
-        if let Place::Global {
-            allocation,
-            offset: start,
-        } = place
-        {
-            return self.l.snapshot.allocation(allocation).fetch_update(
-                start + offset,
-                bytes,
-                |old| Some(update(old)),
-            );
+        if let Place::Global { allocation, offset: start } = place {
+            return self.l.snapshot.allocation(allocation).fetch_update(start + offset, bytes, |old| Some(update(old)));
         }
         let place = match place {
-            Place::Shared { cta, offset: start } => Place::Shared {
-                cta,
-                offset: start + offset,
-            },
-            Place::Local { offset: start } => Place::Local {
-                offset: start + offset,
-            },
+            Place::Shared { cta, offset: start } => Place::Shared { cta, offset: start + offset },
+            Place::Local { offset: start } => Place::Local { offset: start + offset },
             place => place,
         };
         let mut buffer = [0; 8];
@@ -337,9 +298,7 @@ impl Cx<'_> {
 /// Decodes `atom` and `red`.
 pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     if m.take("async") {
-        return Err(
-            d.unsupported("asynchronous reductions to another program's memory (`red.async`)")
-        );
+        return Err(d.unsupported("asynchronous reductions to another program's memory (`red.async`)"));
     }
     let how = m.any(&["relaxed", "acquire", "release", "acq_rel"]);
     m.any(&["cta", "cluster", "gpu", "sys"]);
@@ -364,11 +323,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     };
     let address = d.address(address)?;
     let wide = ty.bits() == 64;
-    let needed = if update == Update::CompareAndSwap {
-        2
-    } else {
-        1
-    };
+    let needed = if update == Update::CompareAndSwap { 2 } else { 1 };
     // A cache policy may follow.
     if sources.len() != needed && sources.len() != needed + 1 {
         return Err(d.bad(format!("expected {needed} sources")));
@@ -382,15 +337,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         Operand::Vector(elements) => elements.iter().collect(),
         single => vec![single],
     };
-    let a = elements
-        .into_iter()
-        .map(&mut source)
-        .collect::<Result<Vec<_>>>()?;
-    let b = if needed == 2 {
-        source(&sources[1])?
-    } else {
-        NONE
-    };
+    let a = elements.into_iter().map(&mut source).collect::<Result<Vec<_>>>()?;
+    let b = if needed == 2 { source(&sources[1])? } else { NONE };
     let mut destinations = Vec::new();
     if let Some(to) = to {
         for element in d.vector(to) {
@@ -443,11 +391,7 @@ impl FenceOp {
 }
 
 /// Decodes `membar` and `fence`.
-pub(super) fn decode_fence(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_fence(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     for operand in &i.operands {
         if let Operand::Address { .. } = operand {
             d.address(operand)?;
@@ -479,17 +423,7 @@ pub(super) fn decode_fence(
         return Ok(Some(Op::Fence(FenceOp::Near)));
     }
     m.any(&["sc", "acq_rel", "acquire", "release"]);
-    m.any(&[
-        "sync_restrict::shared::cta",
-        "sync_restrict::shared::cluster",
-    ]);
-    let device = matches!(
-        m.any(&["cta", "cluster", "gl", "gpu", "sys"]),
-        Some("gl" | "gpu" | "sys")
-    );
-    Ok(Some(Op::Fence(if device {
-        FenceOp::Device
-    } else {
-        FenceOp::Near
-    })))
+    m.any(&["sync_restrict::shared::cta", "sync_restrict::shared::cluster"]);
+    let device = matches!(m.any(&["cta", "cluster", "gl", "gpu", "sys"]), Some("gl" | "gpu" | "sys"));
+    Ok(Some(Op::Fence(if device { FenceOp::Device } else { FenceOp::Near })))
 }

@@ -48,16 +48,8 @@ impl BarrierOp {
                 let mask = cx.mask;
                 match reduction {
                     Reduction::Count => cx.warp.registers.set_w(to, &[yes; 32], mask),
-                    Reduction::And => {
-                        cx.warp
-                            .registers
-                            .set_p(to, if yes == all { u32::MAX } else { 0 }, mask)
-                    }
-                    Reduction::Or => {
-                        cx.warp
-                            .registers
-                            .set_p(to, if yes != 0 { u32::MAX } else { 0 }, mask)
-                    }
+                    Reduction::And => cx.warp.registers.set_p(to, if yes == all { u32::MAX } else { 0 }, mask),
+                    Reduction::Or => cx.warp.registers.set_p(to, if yes != 0 { u32::MAX } else { 0 }, mask),
                 }
             }
             return Ok(Step::Next);
@@ -76,9 +68,7 @@ impl BarrierOp {
         if let Some(count) = count
             && (count == 0 || count % 32 != 0)
         {
-            return Err(cx.fault(format!(
-                "a barrier for {count} threads, which is not a multiple of 32"
-            )));
+            return Err(cx.fault(format!("a barrier for {count} threads, which is not a multiple of 32")));
         }
         cx.warp.counters.barriers += 1;
         let index = cx.warp.index;
@@ -100,15 +90,8 @@ impl BarrierOp {
         // A warp counts as a whole where all of it must come.
         let arriving = if self.aligned { u32::MAX } else { mask };
         if barrier.arrived[index] & mask != 0 {
-            let message =
-                format!("barrier {id} is reached again by threads that already wait at it");
-            cx.find(
-                FindingKind::BarrierDivergence,
-                Some(lane),
-                None,
-                None,
-                message,
-            );
+            let message = format!("barrier {id} is reached again by threads that already wait at it");
+            cx.find(FindingKind::BarrierDivergence, Some(lane), None, None, message);
         }
         let barrier = &mut cx.world.ctas[cx.warp.cta].barriers[id];
         barrier.arrived[index] |= arriving;
@@ -121,11 +104,7 @@ impl BarrierOp {
         if cx.world.ctas[cx.warp.cta].try_release(id) {
             cx.world.progress += 1;
         }
-        Ok(if self.arrive_only {
-            Step::Next
-        } else {
-            Step::Wait(Wait::Barrier { id, generation })
-        })
+        Ok(if self.arrive_only { Step::Next } else { Step::Wait(Wait::Barrier { id, generation }) })
     }
 }
 
@@ -138,28 +117,15 @@ impl Cx<'_> {
             if self.resumed == Resumed::No {
                 return Some(Step::Wait(Wait::Converge { mask: missing }));
             }
-            let message = format!(
-                "lanes {missing:#010x} of the warp do not come to it; it is aligned, so that all must"
-            );
-            self.find(
-                FindingKind::BarrierDivergence,
-                Some(missing.trailing_zeros() as usize),
-                None,
-                None,
-                message,
-            );
+            let message =
+                format!("lanes {missing:#010x} of the warp do not come to it; it is aligned, so that all must");
+            self.find(FindingKind::BarrierDivergence, Some(missing.trailing_zeros() as usize), None, None, message);
         } else if self.mask != self.here {
             let off = self.here & !self.mask;
             let message = format!(
                 "lanes {off:#010x} are turned off by the guard; it is aligned, so that all lanes must execute it"
             );
-            self.find(
-                FindingKind::BarrierDivergence,
-                Some(off.trailing_zeros() as usize),
-                None,
-                None,
-                message,
-            );
+            self.find(FindingKind::BarrierDivergence, Some(off.trailing_zeros() as usize), None, None, message);
         }
         None
     }
@@ -199,9 +165,7 @@ impl ClusterBarrierOp {
             if cx.world.barrier.arrived[agent] & cx.mask == 0 {
                 return Err(cx.fault("a wait for the cluster's barrier without an arrival"));
             }
-            return Ok(Step::Wait(Wait::ClusterBarrier {
-                generation: cx.warp.cluster_phase,
-            }));
+            return Ok(Step::Wait(Wait::ClusterBarrier { generation: cx.warp.cluster_phase }));
         }
         cx.warp.order.join(&cx.world.barrier.released);
         Ok(Step::Next)
@@ -235,14 +199,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let Some(what) = m.any(&["sync", "arrive", "red"]) else {
         return Ok(None);
     };
-    let mut op = BarrierOp {
-        warp: false,
-        arrive_only: what == "arrive",
-        aligned,
-        id: 0,
-        count: NONE,
-        reduce: None,
-    };
+    let mut op = BarrierOp { warp: false, arrive_only: what == "arrive", aligned, id: 0, count: NONE, reduce: None };
     let operands = i.operands.as_slice();
     if what == "red" {
         let reduction = match m.any(&["popc", "and", "or"]) {
@@ -262,11 +219,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             op.count = d.word(count, Ty::U32)?;
         }
         let (source, negated) = d.predicate_source(source)?;
-        let to = if reduction == Reduction::Count {
-            d.word_destination(to)?
-        } else {
-            d.predicate_destination(to)?
-        };
+        let to = if reduction == Reduction::Count { d.word_destination(to)? } else { d.predicate_destination(to)? };
         op.reduce = Some((reduction, to, source, negated));
         return Ok(Some(Op::Barrier(op)));
     }
@@ -328,22 +281,11 @@ fn state(phase: u64, pending: u32) -> u64 {
 
 impl Cx<'_> {
     /// The place of a memory barrier object: rank and offset.
-    pub fn memory_barrier(
-        &mut self,
-        space: Space,
-        address: u64,
-        lane: usize,
-    ) -> Option<(usize, u32)> {
+    pub fn memory_barrier(&mut self, space: Space, address: u64, lane: usize) -> Option<(usize, u32)> {
         match self.place(space, address, 8, 8, lane)? {
             Place::Shared { cta, offset } => Some((cta, offset as u32)),
             _ => {
-                self.find(
-                    FindingKind::BarrierObject,
-                    Some(lane),
-                    None,
-                    None,
-                    "an mbarrier must lie in shared memory",
-                );
+                self.find(FindingKind::BarrierObject, Some(lane), None, None, "an mbarrier must lie in shared memory");
                 None
             }
         }
@@ -353,13 +295,7 @@ impl Cx<'_> {
     fn uninitialised_barrier(&self, offset: u32, lane: usize) {
         let address = self.describe(FoundSpace::Shared, offset.into(), 8);
         let message = format!("there is no initialised mbarrier at {offset:#x}");
-        self.find(
-            FindingKind::BarrierObject,
-            Some(lane),
-            Some(address),
-            None,
-            message,
-        );
+        self.find(FindingKind::BarrierObject, Some(lane), Some(address), None, message);
     }
 
     /// Arrives `count` times, expecting `bytes` more first, and returns the state before.
@@ -379,13 +315,7 @@ impl Cx<'_> {
         if count > pending {
             let address = self.describe(FoundSpace::Shared, offset.into(), 8);
             let message = format!("{count} arrivals, but the phase waits for only {pending} more");
-            self.find(
-                FindingKind::BarrierObject,
-                Some(lane),
-                Some(address),
-                None,
-                message,
-            );
+            self.find(FindingKind::BarrierObject, Some(lane), Some(address), None, message);
         }
         self.world.settle(cta, offset);
         before
@@ -397,9 +327,7 @@ impl MemoryBarrierOp {
         if let MemoryBarrierKind::PendingCount { to, state } = self.kind {
             let states = *cx.warp.registers.d(state);
             let mask = cx.mask;
-            cx.warp
-                .registers
-                .set_w(to, &states.map(|state| (state & 0xF_FFFF) as u32), mask);
+            cx.warp.registers.set_w(to, &states.map(|state| (state & 0xF_FFFF) as u32), mask);
             return Ok(Step::Next);
         }
         let addresses = cx.addresses(&self.address);
@@ -412,19 +340,13 @@ impl MemoryBarrierOp {
                 continue;
             };
             let value = |cx: &Cx, slot: u32, default: u32| {
-                if slot == NONE {
-                    default
-                } else {
-                    cx.warp.registers.w(slot)[lane]
-                }
+                if slot == NONE { default } else { cx.warp.registers.w(slot)[lane] }
             };
             match self.kind {
                 MemoryBarrierKind::Init { count } => {
                     let expected = value(cx, count, 1);
                     if expected == 0 || expected >= 1 << 20 {
-                        return Err(cx.fault(format!(
-                            "an mbarrier for {expected} arrivals; there are 1 to 1048575"
-                        )));
+                        return Err(cx.fault(format!("an mbarrier for {expected} arrivals; there are 1 to 1048575")));
                     }
                     let agents = cx.world.agents();
                     let mut order = Order::new(agents);
@@ -448,17 +370,10 @@ impl MemoryBarrierOp {
                         cx.uninitialised_barrier(offset, lane);
                     }
                 }
-                MemoryBarrierKind::Arrive {
-                    count,
-                    expect,
-                    to,
-                    drop,
-                } => {
+                MemoryBarrierKind::Arrive { count, expect, to, drop } => {
                     let count = value(cx, count, 1);
                     let bytes = i64::from(value(cx, expect, 0));
-                    if drop
-                        && let Some(barrier) = cx.world.ctas[cta].memory_barriers.get_mut(&offset)
-                    {
+                    if drop && let Some(barrier) = cx.world.ctas[cta].memory_barriers.get_mut(&offset) {
                         barrier.expected = barrier.expected.saturating_sub(count);
                     }
                     let before = cx.arrive(cta, offset, count, bytes, lane);
@@ -486,11 +401,7 @@ impl MemoryBarrierOp {
                     let Some(barrier) = cx.world.ctas[cta].memory_barriers.get(&offset) else {
                         if cx.resumed == Resumed::No {
                             // It may be initialised by a warp that has not come to it yet; then a fence is missing, but not here.
-                            return Ok(Step::Wait(Wait::MemoryBarrier {
-                                cta,
-                                offset,
-                                phase: u64::MAX,
-                            }));
+                            return Ok(Step::Wait(Wait::MemoryBarrier { cta, offset, phase: u64::MAX }));
                         }
                         cx.uninitialised_barrier(offset, lane);
                         cx.warp.registers.predicates[to as usize] |= 1 << lane;
@@ -505,11 +416,7 @@ impl MemoryBarrierOp {
                         cx.warp.order.join(&barrier.released);
                     } else if cx.resumed != Resumed::TimedOut {
                         // Suspended until the phase is over or nothing else can run: both forms may be.
-                        return Ok(Step::Wait(Wait::MemoryBarrier {
-                            cta,
-                            offset,
-                            phase: barrier.phase,
-                        }));
+                        return Ok(Step::Wait(Wait::MemoryBarrier { cta, offset, phase: barrier.phase }));
                     }
                     let predicate = &mut cx.warp.registers.predicates[to as usize];
                     *predicate = (*predicate & !(1 << lane)) | u32::from(done) << lane;
@@ -522,11 +429,7 @@ impl MemoryBarrierOp {
 }
 
 /// Decodes `mbarrier`.
-pub(super) fn decode_memory_barrier(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_memory_barrier(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let what = m.any(&[
         "init",
         "inval",
@@ -554,24 +457,11 @@ pub(super) fn decode_memory_barrier(
     if what == "pending_count" {
         let [to, state] = d.operands(i)?;
         let state = d.double(state, Ty::B64)?;
-        let kind = MemoryBarrierKind::PendingCount {
-            to: d.word_destination(to)?,
-            state,
-        };
-        let address = d.address(&Operand::Address {
-            base: None,
-            offset: 0,
-            coordinates: None,
-        })?;
-        return Ok(Some(Op::MemoryBarrier(Box::new(MemoryBarrierOp {
-            kind,
-            space,
-            address,
-        }))));
+        let kind = MemoryBarrierKind::PendingCount { to: d.word_destination(to)?, state };
+        let address = d.address(&Operand::Address { base: None, offset: 0, coordinates: None })?;
+        return Ok(Some(Op::MemoryBarrier(Box::new(MemoryBarrierOp { kind, space, address }))));
     }
-    let at = operands
-        .iter()
-        .position(|operand| matches!(operand, Operand::Address { .. }));
+    let at = operands.iter().position(|operand| matches!(operand, Operand::Address { .. }));
     let Some(at) = at else {
         return Err(d.bad("the address is missing"));
     };
@@ -582,9 +472,7 @@ pub(super) fn decode_memory_barrier(
         None => Ok(NONE),
     };
     let kind = match what {
-        "init" => MemoryBarrierKind::Init {
-            count: optional(0)?,
-        },
+        "init" => MemoryBarrierKind::Init { count: optional(0)? },
         "inval" => MemoryBarrierKind::Invalidate,
         "arrive" | "arrive_drop" => {
             let first = optional(0)?;
@@ -593,19 +481,10 @@ pub(super) fn decode_memory_barrier(
                 Some(Operand::Name(_)) if at > 0 => d.double_destination(&operands[0])?,
                 _ => NONE,
             };
-            MemoryBarrierKind::Arrive {
-                count,
-                expect,
-                to,
-                drop: what == "arrive_drop",
-            }
+            MemoryBarrierKind::Arrive { count, expect, to, drop: what == "arrive_drop" }
         }
-        "expect_tx" => MemoryBarrierKind::ExpectTransactions {
-            bytes: optional(0)?,
-        },
-        "complete_tx" => MemoryBarrierKind::CompleteTransactions {
-            bytes: optional(0)?,
-        },
+        "expect_tx" => MemoryBarrierKind::ExpectTransactions { bytes: optional(0)? },
+        "complete_tx" => MemoryBarrierKind::CompleteTransactions { bytes: optional(0)? },
         _ => {
             let state = match rest.first() {
                 Some(operand) if parity => d.word(operand, Ty::U32)?,
@@ -615,16 +494,8 @@ pub(super) fn decode_memory_barrier(
             if let Some(limit) = rest.get(1) {
                 d.word(limit, Ty::U32)?;
             }
-            MemoryBarrierKind::Test {
-                to: d.predicate_destination(&operands[0])?,
-                state,
-                parity,
-            }
+            MemoryBarrierKind::Test { to: d.predicate_destination(&operands[0])?, state, parity }
         }
     };
-    Ok(Some(Op::MemoryBarrier(Box::new(MemoryBarrierOp {
-        kind,
-        space,
-        address,
-    }))))
+    Ok(Some(Op::MemoryBarrier(Box::new(MemoryBarrierOp { kind, space, address }))))
 }

@@ -35,42 +35,12 @@ enum Vote {
 }
 
 enum Kind {
-    Shuffle {
-        mode: Shuffle,
-        to: u32,
-        valid: u32,
-        a: u32,
-        b: u32,
-        c: u32,
-    },
-    Vote {
-        vote: Vote,
-        to: u32,
-        a: u32,
-        negated: bool,
-    },
-    Match {
-        all: bool,
-        wide: bool,
-        to: u32,
-        valid: u32,
-        a: u32,
-    },
-    Reduce {
-        reduction: Reduction,
-        ty: Ty,
-        absolute: bool,
-        nan: bool,
-        to: u32,
-        a: u32,
-    },
-    ActiveMask {
-        to: u32,
-    },
-    Elect {
-        to: u32,
-        elected: u32,
-    },
+    Shuffle { mode: Shuffle, to: u32, valid: u32, a: u32, b: u32, c: u32 },
+    Vote { vote: Vote, to: u32, a: u32, negated: bool },
+    Match { all: bool, wide: bool, to: u32, valid: u32, a: u32 },
+    Reduce { reduction: Reduction, ty: Ty, absolute: bool, nan: bool, to: u32, a: u32 },
+    ActiveMask { to: u32 },
+    Elect { to: u32, elected: u32 },
 }
 
 /// An operation across lanes, with the slot of its member mask.
@@ -91,17 +61,8 @@ impl Cx<'_> {
         if self.resumed == Resumed::No {
             return Some(Step::Wait(Wait::Converge { mask: missing }));
         }
-        let message = format!(
-            "lanes {missing:#010x} do not execute it together with lanes {:#010x}",
-            self.here
-        );
-        self.find(
-            FindingKind::WarpDivergence,
-            Some(missing.trailing_zeros() as usize),
-            None,
-            None,
-            message,
-        );
+        let message = format!("lanes {missing:#010x} do not execute it together with lanes {:#010x}", self.here);
+        self.find(FindingKind::WarpDivergence, Some(missing.trailing_zeros() as usize), None, None, message);
         None
     }
 
@@ -112,16 +73,9 @@ impl Cx<'_> {
         }
         if self.mask != self.here {
             let off = self.here & !self.mask;
-            let message = format!(
-                "lanes {off:#010x} are turned off by the guard; all lanes of the warp must execute it"
-            );
-            self.find(
-                FindingKind::WarpDivergence,
-                Some(off.trailing_zeros() as usize),
-                None,
-                None,
-                message,
-            );
+            let message =
+                format!("lanes {off:#010x} are turned off by the guard; all lanes of the warp must execute it");
+            self.find(FindingKind::WarpDivergence, Some(off.trailing_zeros() as usize), None, None, message);
         }
         None
     }
@@ -139,9 +93,7 @@ impl CollectiveOp {
                 let lane = strangers.trailing_zeros() as usize;
                 let own = masks[lane];
                 if (own >> lane) & 1 == 0 {
-                    let message = format!(
-                        "it executes the instruction, but is not in its own member mask {own:#010x}"
-                    );
+                    let message = format!("it executes the instruction, but is not in its own member mask {own:#010x}");
                     cx.find(FindingKind::WarpDivergence, Some(lane), None, None, message);
                 }
             }
@@ -149,23 +101,11 @@ impl CollectiveOp {
                 return Ok(step);
             }
         }
-        let active = cx.mask
-            & if self.members == NONE {
-                u32::MAX
-            } else {
-                members | cx.mask
-            };
+        let active = cx.mask & if self.members == NONE { u32::MAX } else { members | cx.mask };
         let mask = cx.mask;
         let registers = &mut cx.warp.registers;
         match self.kind {
-            Kind::Shuffle {
-                mode,
-                to,
-                valid,
-                a,
-                b,
-                c,
-            } => {
+            Kind::Shuffle { mode, to, valid, a, b, c } => {
                 let (mut result, mut ok) = (*registers.w(a), 0_u32);
                 let (source, bs, cs) = (*registers.w(a), *registers.w(b), *registers.w(c));
                 let mut inactive = 0_u32;
@@ -209,48 +149,23 @@ impl CollectiveOp {
                     );
                 }
             }
-            Kind::Vote {
-                vote,
-                to,
-                a,
-                negated,
-            } => {
+            Kind::Vote { vote, to, a, negated } => {
                 let p = registers.p(a) ^ if negated { u32::MAX } else { 0 };
                 let yes = p & active;
                 match vote {
                     Vote::Ballot => registers.set_w(to, &[yes; 32], mask),
-                    Vote::All => {
-                        registers.set_p(to, if yes == active { u32::MAX } else { 0 }, mask)
-                    }
+                    Vote::All => registers.set_p(to, if yes == active { u32::MAX } else { 0 }, mask),
                     Vote::Any => registers.set_p(to, if yes != 0 { u32::MAX } else { 0 }, mask),
-                    Vote::Uniform => registers.set_p(
-                        to,
-                        if yes == active || yes == 0 {
-                            u32::MAX
-                        } else {
-                            0
-                        },
-                        mask,
-                    ),
+                    Vote::Uniform => registers.set_p(to, if yes == active || yes == 0 { u32::MAX } else { 0 }, mask),
                 }
             }
-            Kind::Match {
-                all,
-                wide,
-                to,
-                valid,
-                a,
-            } => {
-                let values: [u64; 32] = if wide {
-                    *registers.d(a)
-                } else {
-                    std::array::from_fn(|lane| registers.w(a)[lane].into())
-                };
+            Kind::Match { all, wide, to, valid, a } => {
+                let values: [u64; 32] =
+                    if wide { *registers.d(a) } else { std::array::from_fn(|lane| registers.w(a)[lane].into()) };
                 let mut result = [0; 32];
                 for lane in Lanes(mask) {
-                    result[lane] = Lanes(active)
-                        .filter(|&other| values[other] == values[lane])
-                        .fold(0, |m, other| m | 1 << other);
+                    result[lane] =
+                        Lanes(active).filter(|&other| values[other] == values[lane]).fold(0, |m, other| m | 1 << other);
                 }
                 let same = Lanes(mask).all(|lane| result[lane] == active);
                 if all {
@@ -262,14 +177,7 @@ impl CollectiveOp {
                     registers.set_w(to, &result, mask);
                 }
             }
-            Kind::Reduce {
-                reduction,
-                ty,
-                absolute,
-                nan,
-                to,
-                a,
-            } => {
+            Kind::Reduce { reduction, ty, absolute, nan, to, a } => {
                 let values = *registers.w(a);
                 let values = Lanes(active).map(|lane| values[lane]);
                 let result = if ty == Ty::F32 {
@@ -341,29 +249,13 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             };
             m.ty();
             let [to, a, b, c, members] = d.operands(i)?;
-            let (a, b, c) = (
-                d.word(a, Ty::B32)?,
-                d.word(b, Ty::U32)?,
-                d.word(c, Ty::U32)?,
-            );
+            let (a, b, c) = (d.word(a, Ty::B32)?, d.word(b, Ty::U32)?, d.word(c, Ty::U32)?);
             let members = d.word(members, Ty::B32)?;
             let (to, valid) = match to {
-                Operand::Pair(to, valid) => {
-                    (d.word_destination(to)?, d.predicate_destination(valid)?)
-                }
+                Operand::Pair(to, valid) => (d.word_destination(to)?, d.predicate_destination(valid)?),
                 to => (d.word_destination(to)?, NONE),
             };
-            (
-                Kind::Shuffle {
-                    mode,
-                    to,
-                    valid,
-                    a,
-                    b,
-                    c,
-                },
-                members,
-            )
+            (Kind::Shuffle { mode, to, valid, a, b, c }, members)
         }
         "vote" => {
             let vote = match m.any(&["all", "any", "uni", "ballot"]) {
@@ -377,20 +269,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             let [to, a, members] = d.operands(i)?;
             let (a, negated) = d.predicate_source(a)?;
             let members = d.word(members, Ty::B32)?;
-            let to = if vote == Vote::Ballot {
-                d.word_destination(to)?
-            } else {
-                d.predicate_destination(to)?
-            };
-            (
-                Kind::Vote {
-                    vote,
-                    to,
-                    a,
-                    negated,
-                },
-                members,
-            )
+            let to = if vote == Vote::Ballot { d.word_destination(to)? } else { d.predicate_destination(to)? };
+            (Kind::Vote { vote, to, a, negated }, members)
         }
         "match" => {
             let all = match m.any(&["all", "any"]) {
@@ -399,28 +279,13 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             };
             let wide = m.ty().is_some_and(|ty| ty.bits() == 64);
             let [to, a, members] = d.operands(i)?;
-            let a = if wide {
-                d.double(a, Ty::B64)?
-            } else {
-                d.word(a, Ty::B32)?
-            };
+            let a = if wide { d.double(a, Ty::B64)? } else { d.word(a, Ty::B32)? };
             let members = d.word(members, Ty::B32)?;
             let (to, valid) = match to {
-                Operand::Pair(to, valid) => {
-                    (d.word_destination(to)?, d.predicate_destination(valid)?)
-                }
+                Operand::Pair(to, valid) => (d.word_destination(to)?, d.predicate_destination(valid)?),
                 to => (d.word_destination(to)?, NONE),
             };
-            (
-                Kind::Match {
-                    all,
-                    wide,
-                    to,
-                    valid,
-                    a,
-                },
-                members,
-            )
+            (Kind::Match { all, wide, to, valid, a }, members)
         }
         "redux" => {
             let reduction = match m.any(&["add", "min", "max", "and", "or", "xor"]) {
@@ -436,27 +301,12 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             let Some(ty) = m.ty() else { return Ok(None) };
             let [to, a, members] = d.operands(i)?;
             let (a, members) = (d.word(a, ty)?, d.word(members, Ty::B32)?);
-            (
-                Kind::Reduce {
-                    reduction,
-                    ty,
-                    absolute,
-                    nan,
-                    to: d.word_destination(to)?,
-                    a,
-                },
-                members,
-            )
+            (Kind::Reduce { reduction, ty, absolute, nan, to: d.word_destination(to)?, a }, members)
         }
         "activemask" => {
             m.ty();
             let [to] = d.operands(i)?;
-            (
-                Kind::ActiveMask {
-                    to: d.word_destination(to)?,
-                },
-                NONE,
-            )
+            (Kind::ActiveMask { to: d.word_destination(to)? }, NONE)
         }
         "elect" => {
             let [to, members] = d.operands(i)?;
@@ -464,18 +314,9 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             let Operand::Pair(to, elected) = to else {
                 return Err(d.bad("expected `d|p`"));
             };
-            (
-                Kind::Elect {
-                    to: d.word_destination(to)?,
-                    elected: d.predicate_destination(elected)?,
-                },
-                members,
-            )
+            (Kind::Elect { to: d.word_destination(to)?, elected: d.predicate_destination(elected)? }, members)
         }
         _ => return Ok(None),
     };
-    Ok(Some(Op::Collective(Box::new(CollectiveOp {
-        kind,
-        members,
-    }))))
+    Ok(Some(Op::Collective(Box::new(CollectiveOp { kind, members }))))
 }

@@ -54,11 +54,7 @@ impl CompareOp {
         let combined = |result: u32| match self.combine {
             None => result,
             Some((how, slot, negated)) => {
-                let c = if negated {
-                    !registers.p(slot)
-                } else {
-                    registers.p(slot)
-                };
+                let c = if negated { !registers.p(slot) } else { registers.p(slot) };
                 match how {
                     Combine::And => result & c,
                     Combine::Or => result | c,
@@ -102,22 +98,13 @@ fn b(bits: u32) -> f32 {
 }
 
 fn flush_half(value: f32) -> f32 {
-    if value.abs() < 6.103_515_6e-5 {
-        0.0
-    } else {
-        value
-    }
+    if value.abs() < 6.103_515_6e-5 { 0.0 } else { value }
 }
 
 /// The comparison of a type, of the lower and (packed) upper halves.
 // `a < b || a > b` is not `a != b` where one is not a number.
 #[allow(clippy::double_comparisons)]
-fn comparison(
-    d: &Decoder,
-    operator: &str,
-    ty: Ty,
-    ftz: bool,
-) -> Result<(Compare, Option<Compare>)> {
+fn comparison(d: &Decoder, operator: &str, ty: Ty, ftz: bool) -> Result<(Compare, Option<Compare>)> {
     macro_rules! integers {
         ($variant:ident $kind:ident, $cast:expr) => {
             Ok((
@@ -169,10 +156,9 @@ fn comparison(
         Ty::F16 if ftz => Ok((floats!(Words W, |x: u32| flush_half(h(x))), None)),
         Ty::F16 => Ok((floats!(Words W, h), None)),
         Ty::BF16 => Ok((floats!(Words W, b), None)),
-        Ty::F16x2 if ftz => upper(
-            floats!(Words W, |x: u32| flush_half(h(x))),
-            floats!(Words W, |x: u32| flush_half(h(x >> 16))),
-        ),
+        Ty::F16x2 if ftz => {
+            upper(floats!(Words W, |x: u32| flush_half(h(x))), floats!(Words W, |x: u32| flush_half(h(x >> 16))))
+        }
         Ty::F16x2 => upper(floats!(Words W, h), floats!(Words W, |x: u32| h(x >> 16))),
         Ty::BF16x2 => upper(floats!(Words W, b), floats!(Words W, |x: u32| b(x >> 16))),
         _ => Err(d.bad("values of this type are not compared")),
@@ -180,23 +166,14 @@ fn comparison(
 }
 
 const OPERATORS: [&str; 18] = [
-    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu",
-    "geu", "num", "nan",
+    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
 ];
 
 fn sources(d: &mut Decoder, a: &Operand, b: &Operand, ty: Ty) -> Result<(u32, u32)> {
-    if ty.bits() == 64 {
-        Ok((d.double(a, ty)?, d.double(b, ty)?))
-    } else {
-        Ok((d.word(a, ty)?, d.word(b, ty)?))
-    }
+    if ty.bits() == 64 { Ok((d.double(a, ty)?, d.double(b, ty)?)) } else { Ok((d.word(a, ty)?, d.word(b, ty)?)) }
 }
 
-fn combination(
-    d: &mut Decoder,
-    m: &mut Modifiers,
-    operand: Option<&Operand>,
-) -> Result<Option<(Combine, u32, bool)>> {
+fn combination(d: &mut Decoder, m: &mut Modifiers, operand: Option<&Operand>) -> Result<Option<(Combine, u32, bool)>> {
     let how = m.map(|word| {
         Some(match word {
             "and" => Combine::And,
@@ -216,11 +193,7 @@ fn combination(
 }
 
 /// Decodes `setp`.
-pub(super) fn decode_setp(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_setp(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let Some(operator) = m.any(&OPERATORS) else {
         return Ok(None);
     };
@@ -239,23 +212,12 @@ pub(super) fn decode_setp(
     Ok(Some(match (low, high, combine) {
         (Compare::Words(f), None, None) if q == NONE => Op::Lane(LaneOp::PWW { f, d: p, a, b }),
         (Compare::Doubles(f), None, None) if q == NONE => Op::Lane(LaneOp::PDD { f, d: p, a, b }),
-        _ => Op::Compare(CompareOp {
-            low,
-            high,
-            a,
-            b,
-            combine,
-            to: Target::Predicates(p, q),
-        }),
+        _ => Op::Compare(CompareOp { low, high, a, b, combine, to: Target::Predicates(p, q) }),
     }))
 }
 
 /// Decodes `set`.
-pub(super) fn decode_set(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_set(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let Some(operator) = m.any(&OPERATORS) else {
         return Ok(None);
     };
@@ -277,56 +239,26 @@ pub(super) fn decode_set(
         Ty::U32 | Ty::S32 => u32::MAX,
         _ => return Err(d.bad("this type cannot be set")),
     };
-    let to = Target::Word {
-        slot: d.word_destination(to)?,
-        one,
-    };
-    Ok(Some(Op::Compare(CompareOp {
-        low,
-        high,
-        a,
-        b,
-        combine,
-        to,
-    })))
+    let to = Target::Word { slot: d.word_destination(to)?, one };
+    Ok(Some(Op::Compare(CompareOp { low, high, a, b, combine, to })))
 }
 
 /// Decodes `selp`.
-pub(super) fn decode_selp(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_selp(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let Some(ty) = m.ty() else { return Ok(None) };
     let [to, a, b, c] = d.operands(i)?;
     let (c, negated) = d.predicate_source(c)?;
     let (a, b) = sources(d, a, b, ty)?;
     let (a, b) = if negated { (b, a) } else { (a, b) };
     Ok(Some(Op::Lane(if ty.bits() == 64 {
-        LaneOp::DDDP {
-            f: lanes!(D(a: D, b: D, c: P), if c { a } else { b }),
-            d: d.double_destination(to)?,
-            a,
-            b,
-            c,
-        }
+        LaneOp::DDDP { f: lanes!(D(a: D, b: D, c: P), if c { a } else { b }), d: d.double_destination(to)?, a, b, c }
     } else {
-        LaneOp::WWWP {
-            f: lanes!(W(a: W, b: W, c: P), if c { a } else { b }),
-            d: d.word_destination(to)?,
-            a,
-            b,
-            c,
-        }
+        LaneOp::WWWP { f: lanes!(W(a: W, b: W, c: P), if c { a } else { b }), d: d.word_destination(to)?, a, b, c }
     })))
 }
 
 /// Decodes `slct`: selection by the sign of the third operand.
-pub(super) fn decode_slct(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_slct(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let ftz = m.take("ftz");
     let (Some(ty), Some(sign)) = (m.ty(), m.ty()) else {
         return Ok(None);
@@ -340,24 +272,12 @@ pub(super) fn decode_slct(
             (Ty::F32, false) => lanes!(D(a: D, b: D, c: W), if f(c) >= 0.0 { a } else { b }),
             _ => lanes!(D(a: D, b: D, c: W), if c as i32 >= 0 { a } else { b }),
         };
-        return Ok(Some(Op::Lane(LaneOp::DDDW {
-            f,
-            d: d.double_destination(to)?,
-            a,
-            b,
-            c,
-        })));
+        return Ok(Some(Op::Lane(LaneOp::DDDW { f, d: d.double_destination(to)?, a, b, c })));
     }
     let f = match (sign, ftz) {
         (Ty::F32, true) => lanes!(W(a: W, b: W, c: W), if z(c) >= 0.0 { a } else { b }),
         (Ty::F32, false) => lanes!(W(a: W, b: W, c: W), if f(c) >= 0.0 { a } else { b }),
         _ => lanes!(W(a: W, b: W, c: W), if c as i32 >= 0 { a } else { b }),
     };
-    Ok(Some(Op::Lane(LaneOp::WWWW {
-        f,
-        d: d.word_destination(to)?,
-        a,
-        b,
-        c,
-    })))
+    Ok(Some(Op::Lane(LaneOp::WWWW { f, d: d.word_destination(to)?, a, b, c })))
 }

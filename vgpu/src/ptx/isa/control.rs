@@ -53,18 +53,13 @@ pub(crate) enum ControlOp {
 impl ControlOp {
     pub fn execute(&self, cx: &mut Cx) -> Result<Step> {
         Ok(match self {
-            Self::Branch(target) => Step::Branch {
-                taken: cx.mask,
-                target: *target,
-            },
+            Self::Branch(target) => Step::Branch { taken: cx.mask, target: *target },
             Self::Table { index, targets } => {
                 let mut groups: Vec<(u32, u32)> = Vec::new();
                 for lane in cx.lanes() {
                     let index = cx.warp.registers.w(*index)[lane] as usize;
                     let Some(&target) = targets.get(index) else {
-                        return Err(
-                            cx.fault(format!("index {index} of {} branch targets", targets.len()))
-                        );
+                        return Err(cx.fault(format!("index {index} of {} branch targets", targets.len())));
                     };
                     match groups.iter_mut().find(|(at, _)| *at == target) {
                         Some((_, lanes)) => *lanes |= 1 << lane,
@@ -73,26 +68,15 @@ impl ControlOp {
                 }
                 Step::Scatter(groups.into())
             }
-            Self::Call {
-                function,
-                args,
-                results,
-            } => {
+            Self::Call { function, args, results } => {
                 self.pass(cx, *function, args, results)?;
                 Step::Call(*function)
             }
-            Self::Indirect {
-                pointer,
-                args,
-                results,
-            } => {
+            Self::Indirect { pointer, args, results } => {
                 let lane = cx.mask.trailing_zeros() as usize;
                 let pointers = cx.warp.registers.d(*pointer);
                 let address = pointers[lane];
-                let lanes = cx
-                    .lanes()
-                    .filter(|&lane| pointers[lane] == address)
-                    .fold(0, |mask, lane| mask | 1 << lane);
+                let lanes = cx.lanes().filter(|&lane| pointers[lane] == address).fold(0, |mask, lane| mask | 1 << lane);
                 if lanes != cx.mask {
                     // Lanes with other targets come back to this instruction on their own.
                     let rest = cx.mask & !lanes;
@@ -101,18 +85,12 @@ impl ControlOp {
                 let index = address.wrapping_sub(FUNCTION_WINDOW);
                 let function = (index / 16) as u32;
                 if !index.is_multiple_of(16) || function as usize >= cx.kernel().functions.len() {
-                    return Err(
-                        cx.fault(format!("a call to {address:#x}, which is not a function"))
-                    );
+                    return Err(cx.fault(format!("a call to {address:#x}, which is not a function")));
                 }
                 self.pass(cx, function, args, results)?;
                 Step::Call(function)
             }
-            Self::Builtin {
-                which,
-                args,
-                results,
-            } => return self.builtin(cx, *which, args, results),
+            Self::Builtin { which, args, results } => return self.builtin(cx, *which, args, results),
             Self::Return => Step::Return,
             Self::Exit => Step::Exit,
             Self::Trap => return Err(trap(cx)),
@@ -122,13 +100,7 @@ impl ControlOp {
     }
 
     /// Copies arguments into the callee's formal parameters.
-    fn pass(
-        &self,
-        cx: &mut Cx,
-        function: u32,
-        args: &[(u32, u32)],
-        results: &[(u32, u32)],
-    ) -> Result<()> {
+    fn pass(&self, cx: &mut Cx, function: u32, args: &[(u32, u32)], results: &[(u32, u32)]) -> Result<()> {
         let callee = &cx.kernel().functions[function as usize];
         if callee.entry == crate::ptx::program::NONE {
             return Err(cx.fault(format!("`{}` is declared, but not defined", callee.name)));
@@ -147,21 +119,13 @@ impl ControlOp {
             for (&(from, size), &(to, room)) in args.iter().zip(&callee.params) {
                 let size = size.min(room) as usize;
                 let from = base + from as usize;
-                cx.warp
-                    .call_params
-                    .copy_within(from..from + size, base + to as usize);
+                cx.warp.call_params.copy_within(from..from + size, base + to as usize);
             }
         }
         Ok(())
     }
 
-    fn builtin(
-        &self,
-        cx: &mut Cx,
-        which: Builtin,
-        args: &[(u32, u32)],
-        results: &[(u32, u32)],
-    ) -> Result<Step> {
+    fn builtin(&self, cx: &mut Cx, which: Builtin, args: &[(u32, u32)], results: &[(u32, u32)]) -> Result<Step> {
         let frame = cx.kernel().call_param_bytes as usize;
         let argument = |cx: &Cx, lane: usize, index: usize| {
             let mut bytes = [0; 8];
@@ -212,9 +176,7 @@ impl Results {
     /// Takes the results of a function for all lanes, before its variables are restored.
     pub fn take(call: &Op, l: &Launched, warp: &Warp, function: u32) -> Self {
         let to = match call {
-            Op::Control(ControlOp::Call { results, .. } | ControlOp::Indirect { results, .. }) => {
-                results.as_slice()
-            }
+            Op::Control(ControlOp::Call { results, .. } | ControlOp::Indirect { results, .. }) => results.as_slice(),
             _ => &[],
         };
         let frame = l.kernel.call_param_bytes as usize;
@@ -224,8 +186,7 @@ impl Results {
             pairs
                 .map(|(&(to, size), &(from, room))| {
                     let size = size.min(room) as usize;
-                    let lane =
-                        |lane: usize| &warp.call_params[lane * frame + from as usize..][..size];
+                    let lane = |lane: usize| &warp.call_params[lane * frame + from as usize..][..size];
                     (to, (0..32).flat_map(lane).copied().collect())
                 })
                 .collect(),
@@ -238,8 +199,7 @@ impl Results {
         for (to, bytes) in &self.0 {
             let size = bytes.len() / 32;
             for lane in Lanes(mask) {
-                warp.call_params[lane * frame + *to as usize..][..size]
-                    .copy_from_slice(&bytes[lane * size..][..size]);
+                warp.call_params[lane * frame + *to as usize..][..size].copy_from_slice(&bytes[lane * size..][..size]);
             }
         }
     }
@@ -273,10 +233,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             m.take("idx");
             m.take("uni");
             let [index, targets] = d.operands(i)?;
-            ControlOp::Table {
-                index: d.word(index, Ty::U32)?,
-                targets: d.targets(targets)?,
-            }
+            ControlOp::Table { index: d.word(index, Ty::U32)?, targets: d.targets(targets)? }
         }
         "call" => {
             m.take("uni");
@@ -340,31 +297,15 @@ fn call(d: &mut Decoder, i: &Instruction) -> Result<ControlOp> {
     };
     match name.as_str() {
         "vprintf" => {
-            return Ok(ControlOp::Builtin {
-                which: Builtin::Printf,
-                args,
-                results,
-            });
+            return Ok(ControlOp::Builtin { which: Builtin::Printf, args, results });
         }
         "__assertfail" => {
-            return Ok(ControlOp::Builtin {
-                which: Builtin::AssertFail,
-                args,
-                results,
-            });
+            return Ok(ControlOp::Builtin { which: Builtin::AssertFail, args, results });
         }
         _ => {}
     }
     if let Some(function) = d.function_index(name) {
-        return Ok(ControlOp::Call {
-            function,
-            args,
-            results,
-        });
+        return Ok(ControlOp::Call { function, args, results });
     }
-    Ok(ControlOp::Indirect {
-        pointer: d.double(callee, Ty::U64)?,
-        args,
-        results,
-    })
+    Ok(ControlOp::Indirect { pointer: d.double(callee, Ty::U64)?, args, results })
 }

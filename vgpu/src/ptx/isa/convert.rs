@@ -6,8 +6,8 @@ use super::Op;
 use super::lanes::{LaneOp, Registers, lanes};
 use crate::error::Result;
 use crate::numeric::{
-    Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f32,
-    round_f64_to_f32, round_integer,
+    Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f32, round_f64_to_f32,
+    round_integer,
 };
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
 use crate::ptx::program::NONE;
@@ -58,17 +58,7 @@ fn format(ty: Ty) -> Option<Format> {
 }
 
 fn is_packed(ty: Ty) -> bool {
-    matches!(
-        ty,
-        Ty::F16x2
-            | Ty::BF16x2
-            | Ty::E4M3x2
-            | Ty::E5M2x2
-            | Ty::E2M3x2
-            | Ty::E3M2x2
-            | Ty::E2M1x2
-            | Ty::UE8M0x2
-    )
+    matches!(ty, Ty::F16x2 | Ty::BF16x2 | Ty::E4M3x2 | Ty::E5M2x2 | Ty::E2M3x2 | Ty::E3M2x2 | Ty::E2M1x2 | Ty::UE8M0x2)
 }
 
 /// Bits between the halves of a packed type.
@@ -85,17 +75,9 @@ impl ConvertOp {
         let wide_source = self.from.bits() == 64 && !is_packed(self.from);
         let (mut words, mut doubles) = ([0_u32; 32], [0_u64; 32]);
         for lane in 0..32 {
-            let random = if self.random == NONE {
-                0
-            } else {
-                registers.w(self.random)[lane]
-            };
+            let random = if self.random == NONE { 0 } else { registers.w(self.random)[lane] };
             let source = |slot: u32| {
-                if wide_source {
-                    registers.d(slot)[lane]
-                } else {
-                    registers.w(slot)[lane].into()
-                }
+                if wide_source { registers.d(slot)[lane] } else { registers.w(slot)[lane].into() }
             };
             let result = if is_packed(self.to) {
                 let pitch = pitch(self.to);
@@ -135,18 +117,10 @@ impl ConvertOp {
             return Value::Float(value);
         }
         if self.from == Ty::UE8M0x2 {
-            return Value::Float(if bits & 0xFF == 0xFF {
-                f64::NAN
-            } else {
-                ((bits & 0xFF) as f64 - 127.0).exp2()
-            });
+            return Value::Float(if bits & 0xFF == 0xFF { f64::NAN } else { ((bits & 0xFF) as f64 - 127.0).exp2() });
         }
         let width = self.from.bits();
-        let kept = if width == 64 {
-            bits
-        } else {
-            bits & ((1 << width) - 1)
-        };
+        let kept = if width == 64 { bits } else { bits & ((1 << width) - 1) };
         Value::Integer(if self.from.is_signed() {
             i128::from((kept << (64 - width)) as i64 >> (64 - width))
         } else {
@@ -163,17 +137,8 @@ impl ConvertOp {
             (Value::Float(value), None) => self.to_integer(value),
             (Value::Integer(value), None) => {
                 let width = self.to.bits();
-                let clamped = if self.saturate {
-                    clamp(value, self.to)
-                } else {
-                    value
-                };
-                clamped as u64
-                    & if width == 64 {
-                        u64::MAX
-                    } else {
-                        (1 << width) - 1
-                    }
+                let clamped = if self.saturate { clamp(value, self.to) } else { value };
+                clamped as u64 & if width == 64 { u64::MAX } else { (1 << width) - 1 }
             }
         }
     }
@@ -193,11 +158,7 @@ impl ConvertOp {
             Rounding::Stochastic(_) => Rounding::Stochastic(random),
             mode => mode,
         };
-        let overflow = if self.finite {
-            Overflow::Saturate
-        } else {
-            Overflow::Infinite
-        };
+        let overflow = if self.finite { Overflow::Saturate } else { Overflow::Infinite };
         match self.to {
             Ty::F64 => value.to_bits(),
             Ty::F32 => {
@@ -205,11 +166,7 @@ impl ConvertOp {
                 if self.ftz {
                     result = flush_f32(result);
                 }
-                if result.is_nan() {
-                    0x7FFF_FFFF
-                } else {
-                    result.to_bits().into()
-                }
+                if result.is_nan() { 0x7FFF_FFFF } else { result.to_bits().into() }
             }
             Ty::TF32 => {
                 if value.is_nan() {
@@ -238,11 +195,7 @@ impl ConvertOp {
                 };
                 let mut single = value as f32;
                 let mut double = nearest;
-                match (
-                    up,
-                    (single as i128).cmp(&value),
-                    (double as i128).cmp(&value),
-                ) {
+                match (up, (single as i128).cmp(&value), (double as i128).cmp(&value)) {
                     (true, s, d) => {
                         if s.is_lt() {
                             single = single.next_up();
@@ -264,29 +217,13 @@ impl ConvertOp {
             }
         };
         match self.to {
-            Ty::F64 => if self.saturate {
-                nearest.clamp(0.0, 1.0)
-            } else {
-                double
-            }
-            .to_bits(),
-            Ty::F32 => u64::from(
-                if self.saturate {
-                    single.clamp(0.0, 1.0)
-                } else {
-                    single
-                }
-                .to_bits(),
-            ),
+            Ty::F64 => if self.saturate { nearest.clamp(0.0, 1.0) } else { double }.to_bits(),
+            Ty::F32 => u64::from(if self.saturate { single.clamp(0.0, 1.0) } else { single }.to_bits()),
             // Towards zero in f64 with a sticky bit, so that the second rounding sees what the first one dropped.
             _ => {
                 let mut odd = value as f64;
                 if odd as i128 != value && odd.to_bits() & 1 == 0 {
-                    odd = if (odd as i128) < value {
-                        odd.next_up()
-                    } else {
-                        odd.next_down()
-                    };
+                    odd = if (odd as i128) < value { odd.next_up() } else { odd.next_down() };
                 }
                 self.to_float(odd, 0)
             }
@@ -295,18 +232,10 @@ impl ConvertOp {
 
     fn to_integer(&self, value: f64) -> u64 {
         let width = self.to.bits();
-        let mask = if width == 64 {
-            u64::MAX
-        } else {
-            (1 << width) - 1
-        };
+        let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
         if value.is_nan() {
             // What the PTX ISA says of NaN.
-            return if self.from == Ty::F64 || width == 64 {
-                1 << (width - 1)
-            } else {
-                0
-            };
+            return if self.from == Ty::F64 || width == 64 { 1 << (width - 1) } else { 0 };
         }
         let rounded = round_integer(value, self.integral.unwrap_or(self.mode));
         clamp(rounded as i128, self.to) as u64 & mask
@@ -323,11 +252,7 @@ fn scale_bits(value: f64, mode: Rounding) -> u64 {
         return 0;
     }
     let exponent = value.log2();
-    let exponent = if mode == Rounding::Up {
-        exponent.ceil()
-    } else {
-        exponent.floor()
-    };
+    let exponent = if mode == Rounding::Up { exponent.ceil() } else { exponent.floor() };
     (exponent + 127.0).clamp(0.0, 254.0) as u64
 }
 
@@ -356,11 +281,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let (Some(to), Some(from)) = (m.ty(), m.ty()) else {
         return Ok(None);
     };
-    let mode = if stochastic {
-        Rounding::Stochastic(0)
-    } else {
-        mode.unwrap_or_default()
-    };
+    let mode = if stochastic { Rounding::Stochastic(0) } else { mode.unwrap_or_default() };
     let plain = !saturate && !finite && !relu && !ftz && integral.is_none();
     let nearest = mode == Rounding::NearestEven;
     // The common ones.
@@ -401,45 +322,18 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             ),
             (Ty::F32, Ty::S32) => d.ww(i, from, lanes!(W(a: W), (a as i32 as f32).to_bits())),
             (Ty::F32, Ty::U32) => d.ww(i, from, lanes!(W(a: W), (a as f32).to_bits())),
-            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U64 | Ty::S64 | Ty::B64) => {
-                d.wd(i, from, lanes!(W(a: D), a as u32))
-            }
-            (Ty::U64 | Ty::S64 | Ty::B64, Ty::U32 | Ty::B32) => {
-                d.dw(i, from, lanes!(D(a: W), u64::from(a)))
-            }
-            (Ty::U64 | Ty::S64 | Ty::B64, Ty::S32) => {
-                d.dw(i, from, lanes!(D(a: W), a as i32 as i64 as u64))
-            }
-            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U32 | Ty::S32 | Ty::B32) => {
-                d.ww(i, from, lanes!(W(a: W), a))
-            }
-            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U16 | Ty::B16) => {
-                d.ww(i, from, lanes!(W(a: W), a & 0xFFFF))
-            }
-            (Ty::U32 | Ty::S32 | Ty::B32, Ty::S16) => {
-                d.ww(i, from, lanes!(W(a: W), a as u16 as i16 as u32))
-            }
-            (Ty::U16 | Ty::S16 | Ty::B16, Ty::U32 | Ty::S32 | Ty::B32) => {
-                d.ww(i, from, lanes!(W(a: W), a & 0xFFFF))
-            }
+            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U64 | Ty::S64 | Ty::B64) => d.wd(i, from, lanes!(W(a: D), a as u32)),
+            (Ty::U64 | Ty::S64 | Ty::B64, Ty::U32 | Ty::B32) => d.dw(i, from, lanes!(D(a: W), u64::from(a))),
+            (Ty::U64 | Ty::S64 | Ty::B64, Ty::S32) => d.dw(i, from, lanes!(D(a: W), a as i32 as i64 as u64)),
+            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U32 | Ty::S32 | Ty::B32) => d.ww(i, from, lanes!(W(a: W), a)),
+            (Ty::U32 | Ty::S32 | Ty::B32, Ty::U16 | Ty::B16) => d.ww(i, from, lanes!(W(a: W), a & 0xFFFF)),
+            (Ty::U32 | Ty::S32 | Ty::B32, Ty::S16) => d.ww(i, from, lanes!(W(a: W), a as u16 as i16 as u32)),
+            (Ty::U16 | Ty::S16 | Ty::B16, Ty::U32 | Ty::S32 | Ty::B32) => d.ww(i, from, lanes!(W(a: W), a & 0xFFFF)),
             _ => {
                 return general(
                     d,
                     i,
-                    ConvertOp {
-                        to,
-                        from,
-                        mode,
-                        integral,
-                        saturate,
-                        finite,
-                        relu,
-                        ftz,
-                        d: 0,
-                        a: 0,
-                        b: 0,
-                        random: NONE,
-                    },
+                    ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE },
                 )
                 .map(Some);
             }
@@ -459,25 +353,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             _ => {}
         }
     }
-    general(
-        d,
-        i,
-        ConvertOp {
-            to,
-            from,
-            mode,
-            integral,
-            saturate,
-            finite,
-            relu,
-            ftz,
-            d: 0,
-            a: 0,
-            b: 0,
-            random: NONE,
-        },
-    )
-    .map(Some)
+    general(d, i, ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE })
+        .map(Some)
 }
 
 fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
@@ -491,21 +368,13 @@ fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
     let Some((to, sources)) = i.operands.split_first() else {
         return Err(d.bad("operands are missing"));
     };
-    let expected = if is_packed(op.to) && !is_packed(op.from) {
-        2
-    } else {
-        1
-    };
+    let expected = if is_packed(op.to) && !is_packed(op.from) { 2 } else { 1 };
     let stochastic = matches!(op.mode, Rounding::Stochastic(_));
     if sources.len() != expected + usize::from(stochastic) {
         return Err(d.bad(format!("expected {expected} sources")));
     }
     let mut source = |operand: &Operand| -> Result<u32> {
-        if op.from.bits() == 64 && !is_packed(op.from) {
-            d.double(operand, op.from)
-        } else {
-            d.word(operand, op.from)
-        }
+        if op.from.bits() == 64 && !is_packed(op.from) { d.double(operand, op.from) } else { d.word(operand, op.from) }
     };
     op.a = source(&sources[0])?;
     if expected == 2 {
@@ -514,11 +383,7 @@ fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
     if stochastic {
         op.random = d.word(&sources[expected], Ty::B32)?;
     }
-    op.d = if op.to.bits() == 64 {
-        d.double_destination(to)?
-    } else {
-        d.word_destination(to)?
-    };
+    op.d = if op.to.bits() == 64 { d.double_destination(to)? } else { d.word_destination(to)? };
     Ok(Op::Convert(op))
 }
 
@@ -537,36 +402,12 @@ fn decode_pack(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Op
     }
     m.take("b32");
     match to {
-        Ty::U8 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U8)),
-        ),
-        Ty::S8 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S8)),
-        ),
-        Ty::U4 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U4)),
-        ),
-        Ty::S4 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S4)),
-        ),
-        Ty::U2 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U2)),
-        ),
-        Ty::S2 => d.wwww(
-            i,
-            Ty::S32,
-            lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S2)),
-        ),
+        Ty::U8 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U8))),
+        Ty::S8 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S8))),
+        Ty::U4 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U4))),
+        Ty::S4 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S4))),
+        Ty::U2 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::U2))),
+        Ty::S2 => d.wwww(i, Ty::S32, lanes!(W(a: W, b: W, c: W), pack(a, b, c, Ty::S2))),
         _ => Err(d.bad("this type cannot be packed")),
     }
 }
@@ -575,27 +416,15 @@ fn pack(a: u32, b: u32, c: u32, ty: Ty) -> u32 {
     let width = ty.bits();
     let part = |x: u32| clamp((x as i32).into(), ty) as u32 & ((1 << width) - 1);
     let low = part(b) | part(a) << width;
-    if width == 16 {
-        low
-    } else {
-        low | c << (2 * width)
-    }
+    if width == 16 { low } else { low | c << (2 * width) }
 }
 
 /// `szext` and friends aside, `mov`-like widening of predicates is not `cvt`; this builds the one lane operation others need.
 pub(super) fn copy_word(d: u32, a: u32) -> Op {
-    Op::Lane(LaneOp::WW {
-        f: lanes!(W(a: W), a),
-        d,
-        a,
-    })
+    Op::Lane(LaneOp::WW { f: lanes!(W(a: W), a), d, a })
 }
 
 /// The same for 64 bits.
 pub(super) fn copy_double(d: u32, a: u32) -> Op {
-    Op::Lane(LaneOp::DD {
-        f: lanes!(D(a: D), a),
-        d,
-        a,
-    })
+    Op::Lane(LaneOp::DD { f: lanes!(D(a: D), a), d, a })
 }

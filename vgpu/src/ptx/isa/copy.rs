@@ -19,18 +19,8 @@ use crate::sanitizer::Action;
 /// What is queued for a lane.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    Copy {
-        cta: usize,
-        offset: usize,
-        from: Option<Place>,
-        bytes: u8,
-        source_bytes: u8,
-        copy: u32,
-    },
-    Arrive {
-        cta: usize,
-        offset: u32,
-    },
+    Copy { cta: usize, offset: usize, from: Option<Place>, bytes: u8, source_bytes: u8, copy: u32 },
+    Arrive { cta: usize, offset: u32 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +66,7 @@ pub(crate) enum CopyOp {
 impl CopyOp {
     pub fn execute(&self, cx: &mut Cx) -> Result<Step> {
         match self {
-            Self::Copy {
-                to,
-                from,
-                from_space,
-                bytes,
-                source_bytes,
-                ignore,
-            } => {
+            Self::Copy { to, from, from_space, bytes, source_bytes, ignore } => {
                 let (to, from) = (cx.addresses(to), cx.addresses(from));
                 let ignored = ignore.map_or(0, |(slot, negated)| {
                     let p = cx.warp.registers.p(slot);
@@ -105,29 +88,17 @@ impl CopyOp {
                 };
                 cx.complete_copies(due);
             }
-            Self::Arrive {
-                space,
-                address,
-                increment,
-            } => {
+            Self::Arrive { space, address, increment } => {
                 let addresses = cx.addresses(address);
                 for lane in cx.lanes() {
-                    let Some((cta, offset)) = cx.memory_barrier(*space, addresses[lane], lane)
-                    else {
+                    let Some((cta, offset)) = cx.memory_barrier(*space, addresses[lane], lane) else {
                         continue;
                     };
-                    if *increment
-                        && let Some(barrier) = cx.world.ctas[cta].memory_barriers.get_mut(&offset)
-                    {
+                    if *increment && let Some(barrier) = cx.world.ctas[cta].memory_barriers.get_mut(&offset) {
                         barrier.pending += 1;
                     }
                     let group = cx.warp.copies.groups[lane];
-                    let item = Item {
-                        lane: lane as u8,
-                        group,
-                        pc: cx.pc,
-                        work: Work::Arrive { cta, offset },
-                    };
+                    let item = Item { lane: lane as u8, group, pc: cx.pc, work: Work::Arrive { cta, offset } };
                     cx.warp.copies.items.push(item);
                     cx.warp.copies.arrivals += 1;
                 }
@@ -153,63 +124,30 @@ impl CopyOp {
         let lanes = u64::from(cx.mask.count_ones());
         cx.warp.counters.async_copy_bytes += lanes * u64::from(bytes);
         let mask = cx.mask;
-        let active = (0..32)
-            .filter(|lane| (mask >> lane) & 1 == 1)
-            .map(|lane| from[lane]);
+        let active = (0..32).filter(|lane| (mask >> lane) & 1 == 1).map(|lane| from[lane]);
         cx.warp.counters.global_load_sectors += sectors(active, bytes.into());
         cx.warp.counters.global_load_bytes += lanes * u64::from(bytes);
         let agent = cx.warp.agent;
-        let copy = if cx.l.sanitize {
-            cx.world.new_copy(agent, cx.pc)
-        } else {
-            0
-        };
+        let copy = if cx.l.sanitize { cx.world.new_copy(agent, cx.pc) } else { 0 };
         for lane in cx.lanes() {
             let wanted = match source_bytes {
                 NONE => bytes,
                 slot => cx.warp.registers.w(slot)[lane].min(bytes.into()) as u8,
             };
-            let wanted = if (ignored >> lane) & 1 == 1 {
-                0
-            } else {
-                wanted
-            };
+            let wanted = if (ignored >> lane) & 1 == 1 { 0 } else { wanted };
             let size = usize::from(bytes);
-            let Some(Place::Shared { cta, offset }) =
-                cx.place(Space::Shared, to[lane], size, size, lane)
-            else {
+            let Some(Place::Shared { cta, offset }) = cx.place(Space::Shared, to[lane], size, size, lane) else {
                 continue;
             };
-            let source = if wanted > 0 {
-                cx.place(from_space, from[lane], wanted.into(), size, lane)
-            } else {
-                None
-            };
+            let source = if wanted > 0 { cx.place(from_space, from[lane], wanted.into(), size, lane) } else { None };
             // A source out of bounds has been reported: the destination stays poisoned.
-            let source_bytes = if wanted > 0 && source.is_none() {
-                u8::MAX
-            } else {
-                wanted
-            };
-            let work = Work::Copy {
-                cta,
-                offset,
-                from: source,
-                bytes,
-                source_bytes,
-                copy,
-            };
+            let source_bytes = if wanted > 0 && source.is_none() { u8::MAX } else { wanted };
+            let work = Work::Copy { cta, offset, from: source, bytes, source_bytes, copy };
             let group = cx.warp.copies.groups[lane];
             if cx.l.launch.strict {
                 if cx.l.sanitize {
                     // Readers of what was there before must be done: the copy may write at once.
-                    cx.note(
-                        Place::Shared { cta, offset },
-                        size,
-                        Action::Write,
-                        lane,
-                        None,
-                    );
+                    cx.note(Place::Shared { cta, offset }, size, Action::Write, lane, None);
                     cx.set_in_flight(cta, offset, size, copy);
                     if let Some(shadow) = &mut cx.world.ctas[cta].shadow {
                         shadow.mark_unwritten(offset, size);
@@ -217,12 +155,7 @@ impl CopyOp {
                 }
                 cx.world.ctas[cta].shared[offset..offset + size].fill(POISON);
             }
-            cx.warp.copies.items.push(Item {
-                lane: lane as u8,
-                group,
-                pc: cx.pc,
-                work,
-            });
+            cx.warp.copies.items.push(Item { lane: lane as u8, group, pc: cx.pc, work });
             cx.warp.copies.bytes += size as u64;
             cx.world.bytes_in_flight += size as u64;
         }
@@ -254,14 +187,7 @@ impl Cx<'_> {
                     self.warp.copies.arrivals -= 1;
                     self.arrive(cta, offset, 1, 0, lane);
                 }
-                Work::Copy {
-                    cta,
-                    offset,
-                    from,
-                    bytes,
-                    source_bytes,
-                    copy,
-                } => {
+                Work::Copy { cta, offset, from, bytes, source_bytes, copy } => {
                     let size = usize::from(bytes);
                     self.world.bytes_in_flight -= size as u64;
                     let mut data = [0; 16];
@@ -299,15 +225,7 @@ impl Warp {
         if self.copies.arrivals == 0 {
             return false;
         }
-        let mut cx = Cx {
-            l,
-            world,
-            warp: self,
-            pc: 0,
-            mask: u32::MAX,
-            here: u32::MAX,
-            resumed: Resumed::No,
-        };
+        let mut cx = Cx { l, world, warp: self, pc: 0, mask: u32::MAX, here: u32::MAX, resumed: Resumed::No };
         cx.complete_copies(|_| true);
         true
     }
@@ -329,19 +247,11 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     if m.take("mbarrier") {
         m.take("arrive");
         let increment = !m.take("noinc");
-        let space = if m.any(&["shared", "shared::cta"]).is_some() {
-            Space::Shared
-        } else {
-            Space::Generic
-        };
+        let space = if m.any(&["shared", "shared::cta"]).is_some() { Space::Shared } else { Space::Generic };
         m.ty();
         let [address] = d.operands(i)?;
         let address = d.address(address)?;
-        return Ok(Some(Op::Copy(Box::new(CopyOp::Arrive {
-            space,
-            address,
-            increment,
-        }))));
+        return Ok(Some(Op::Copy(Box::new(CopyOp::Arrive { space, address, increment }))));
     }
     let Some(cache) = m.any(&["ca", "cg"]) else {
         return Ok(None);
@@ -368,13 +278,6 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             _ => source_bytes = d.word(operand, Ty::U32)?,
         }
     }
-    let op = CopyOp::Copy {
-        to,
-        from,
-        from_space: Space::Global,
-        bytes: bytes as u8,
-        source_bytes,
-        ignore,
-    };
+    let op = CopyOp::Copy { to, from, from_space: Space::Global, bytes: bytes as u8, source_bytes, ignore };
     Ok(Some(Op::Copy(Box::new(op))))
 }

@@ -33,11 +33,7 @@ pub(super) fn z(bits: u32) -> f32 {
 /// A result under `.ftz`.
 #[inline(always)]
 pub(super) fn zbits(value: f32) -> u32 {
-    if value.is_nan() {
-        NAN
-    } else {
-        flush_f32(value).to_bits()
-    }
+    if value.is_nan() { NAN } else { flush_f32(value).to_bits() }
 }
 
 /// A result under `.sat`: clamped to 0..=1, NaN to 0.
@@ -79,9 +75,7 @@ macro_rules! fma_kernel {
                 fn with_fma(d: &mut L32, a: &L32, b: &L32, c: &L32) {
                     body(d, a, b, c);
                 }
-                if std::arch::is_x86_feature_detected!("fma")
-                    && std::arch::is_x86_feature_detected!("avx2")
-                {
+                if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2") {
                     // SAFETY: the features are there.
                     unsafe { with_fma(d, a, b, c) };
                     return;
@@ -96,9 +90,7 @@ fma_kernel!(fma_ftz, x, z, zbits);
 
 fn fma_double(d: &mut L64, a: &L64, b: &L64, c: &L64) {
     for lane in 0..32 {
-        d[lane] = f64::from_bits(a[lane])
-            .mul_add(f64::from_bits(b[lane]), f64::from_bits(c[lane]))
-            .to_bits();
+        d[lane] = f64::from_bits(a[lane]).mul_add(f64::from_bits(b[lane]), f64::from_bits(c[lane])).to_bits();
     }
 }
 
@@ -114,9 +106,7 @@ fn mul_directed(a: f32, b: f32, mode: Rounding) -> f32 {
 /// A quotient rounded in a direction: the nearest one, moved when its residue says that it lies on the wrong side.
 fn div_directed(a: f32, b: f32, mode: Rounding) -> f32 {
     let nearest = a / b;
-    if !(nearest.is_finite() || a.is_finite() && b.is_finite() && b != 0.0)
-        || mode == Rounding::NearestEven
-    {
+    if !(nearest.is_finite() || a.is_finite() && b.is_finite() && b != 0.0) || mode == Rounding::NearestEven {
         return nearest;
     }
     if nearest.is_infinite() {
@@ -132,11 +122,7 @@ fn sqrt_directed(a: f32, mode: Rounding) -> f32 {
     if !nearest.is_finite() || mode == Rounding::NearestEven {
         return nearest;
     }
-    nudge(
-        nearest,
-        f64::from(nearest) * f64::from(nearest) - f64::from(a),
-        mode,
-    )
+    nudge(nearest, f64::from(nearest) * f64::from(nearest) - f64::from(a), mode)
 }
 
 /// A nearest result moved to the other side of the exact one where the mode wants that; `residue` is nearest minus exact.
@@ -237,20 +223,12 @@ pub(super) fn min32(a: f32, b: f32) -> f32 {
 
 #[inline(always)]
 fn nan_max(a: f32, b: f32) -> f32 {
-    if a.is_nan() || b.is_nan() {
-        f32::NAN
-    } else {
-        max32(a, b)
-    }
+    if a.is_nan() || b.is_nan() { f32::NAN } else { max32(a, b) }
 }
 
 #[inline(always)]
 fn nan_min(a: f32, b: f32) -> f32 {
-    if a.is_nan() || b.is_nan() {
-        f32::NAN
-    } else {
-        min32(a, b)
-    }
+    if a.is_nan() || b.is_nan() { f32::NAN } else { min32(a, b) }
 }
 
 /// `.xorsign.abs`: of the magnitudes, with the product's sign.
@@ -349,93 +327,29 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             "add" if nearest => d.www(i, ty, variants!(ftz, sat, (a, b), a + b)),
             "sub" if nearest => d.www(i, ty, variants!(ftz, sat, (a, b), a - b)),
             "mul" if nearest => d.www(i, ty, variants!(ftz, sat, (a, b), a * b)),
-            "fma" | "mad" if nearest && !sat => {
-                d.wwww(i, ty, if ftz { fma_ftz } else { fma_plain })
-            }
-            "fma" | "mad" if nearest => {
-                d.wwww(i, ty, variants!(ftz, sat, (a, b, c), a.mul_add(b, c)))
-            }
-            "add" => d.www(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a, b), |mode| add_directed(a, b, mode)),
-            ),
-            "sub" => d.www(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a, b), |mode| add_directed(a, -b, mode)),
-            ),
-            "mul" => d.www(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a, b), |mode| mul_directed(a, b, mode)),
-            ),
-            "fma" | "mad" => d.wwww(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a, b, c), |mode| fma_f32(a, b, c, mode)),
-            ),
-            "div" if approx.is_some() || nearest => {
-                d.www(i, ty, variants!(ftz, sat, (a, b), a / b))
-            }
-            "div" => d.www(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a, b), |mode| div_directed(a, b, mode)),
-            ),
+            "fma" | "mad" if nearest && !sat => d.wwww(i, ty, if ftz { fma_ftz } else { fma_plain }),
+            "fma" | "mad" if nearest => d.wwww(i, ty, variants!(ftz, sat, (a, b, c), a.mul_add(b, c))),
+            "add" => d.www(i, ty, directed!(mode, ftz, sat, (a, b), |mode| add_directed(a, b, mode))),
+            "sub" => d.www(i, ty, directed!(mode, ftz, sat, (a, b), |mode| add_directed(a, -b, mode))),
+            "mul" => d.www(i, ty, directed!(mode, ftz, sat, (a, b), |mode| mul_directed(a, b, mode))),
+            "fma" | "mad" => d.wwww(i, ty, directed!(mode, ftz, sat, (a, b, c), |mode| fma_f32(a, b, c, mode))),
+            "div" if approx.is_some() || nearest => d.www(i, ty, variants!(ftz, sat, (a, b), a / b)),
+            "div" => d.www(i, ty, directed!(mode, ftz, sat, (a, b), |mode| div_directed(a, b, mode))),
             "rcp" if approx.is_some() || nearest => d.ww(i, ty, variants!(ftz, sat, (a), 1.0 / a)),
-            "rcp" => d.ww(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a), |mode| div_directed(1.0, a, mode)),
-            ),
-            "sqrt" if approx.is_some() || nearest => {
-                d.ww(i, ty, variants!(ftz, sat, (a), a.sqrt()))
+            "rcp" => d.ww(i, ty, directed!(mode, ftz, sat, (a), |mode| div_directed(1.0, a, mode))),
+            "sqrt" if approx.is_some() || nearest => d.ww(i, ty, variants!(ftz, sat, (a), a.sqrt())),
+            "sqrt" => d.ww(i, ty, directed!(mode, ftz, sat, (a), |mode| sqrt_directed(a, mode))),
+            "abs" => {
+                d.ww(i, ty, if ftz { lanes!(W(a: W), z(a).abs().to_bits()) } else { lanes!(W(a: W), a & 0x7FFF_FFFF) })
             }
-            "sqrt" => d.ww(
-                i,
-                ty,
-                directed!(mode, ftz, sat, (a), |mode| sqrt_directed(a, mode)),
-            ),
-            "abs" => d.ww(
-                i,
-                ty,
-                if ftz {
-                    lanes!(W(a: W), z(a).abs().to_bits())
-                } else {
-                    lanes!(W(a: W), a & 0x7FFF_FFFF)
-                },
-            ),
-            "neg" => d.ww(
-                i,
-                ty,
-                if ftz {
-                    lanes!(W(a: W), (-z(a)).to_bits())
-                } else {
-                    lanes!(W(a: W), a ^ 0x8000_0000)
-                },
-            ),
+            "neg" => {
+                d.ww(i, ty, if ftz { lanes!(W(a: W), (-z(a)).to_bits()) } else { lanes!(W(a: W), a ^ 0x8000_0000) })
+            }
             "min" | "max" if i.operands.len() == 4 => match (opcode, nan) {
-                ("max", false) => d.wwww(
-                    i,
-                    ty,
-                    variants!(ftz, false, (a, b, c), max32(max32(a, b), c)),
-                ),
-                ("max", true) => d.wwww(
-                    i,
-                    ty,
-                    variants!(ftz, false, (a, b, c), nan_max(nan_max(a, b), c)),
-                ),
-                (_, false) => d.wwww(
-                    i,
-                    ty,
-                    variants!(ftz, false, (a, b, c), min32(min32(a, b), c)),
-                ),
-                (_, true) => d.wwww(
-                    i,
-                    ty,
-                    variants!(ftz, false, (a, b, c), nan_min(nan_min(a, b), c)),
-                ),
+                ("max", false) => d.wwww(i, ty, variants!(ftz, false, (a, b, c), max32(max32(a, b), c))),
+                ("max", true) => d.wwww(i, ty, variants!(ftz, false, (a, b, c), nan_max(nan_max(a, b), c))),
+                (_, false) => d.wwww(i, ty, variants!(ftz, false, (a, b, c), min32(min32(a, b), c))),
+                (_, true) => d.wwww(i, ty, variants!(ftz, false, (a, b, c), nan_min(nan_min(a, b), c))),
             },
             "max" => match (nan, sign) {
                 (false, false) => d.www(i, ty, variants!(ftz, false, (a, b), max32(a, b))),
@@ -449,11 +363,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
                 (false, true) => d.www(i, ty, variants!(ftz, false, (a, b), xorsign(a, b, min32))),
                 (true, true) => d.www(i, ty, variants!(ftz, false, (a, b), xorsign(a, b, nan_min))),
             },
-            "copysign" => d.www(
-                i,
-                ty,
-                lanes!(W(a: W, b: W), (b & 0x7FFF_FFFF) | (a & 0x8000_0000)),
-            ),
+            "copysign" => d.www(i, ty, lanes!(W(a: W, b: W), (b & 0x7FFF_FFFF) | (a & 0x8000_0000))),
             _ => return Ok(None),
         },
         Ty::F32x2 if nearest => match opcode {
@@ -467,38 +377,24 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             let x = f64::from_bits;
             let _ = x;
             match opcode {
-                "add" if nearest => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), (f64::from_bits(a) + f64::from_bits(b)).to_bits()),
-                ),
-                "sub" if nearest => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), (f64::from_bits(a) - f64::from_bits(b)).to_bits()),
-                ),
-                "mul" if nearest => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), (f64::from_bits(a) * f64::from_bits(b)).to_bits()),
-                ),
-                "div" if nearest => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), (f64::from_bits(a) / f64::from_bits(b)).to_bits()),
-                ),
+                "add" if nearest => {
+                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) + f64::from_bits(b)).to_bits()))
+                }
+                "sub" if nearest => {
+                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) - f64::from_bits(b)).to_bits()))
+                }
+                "mul" if nearest => {
+                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) * f64::from_bits(b)).to_bits()))
+                }
+                "div" if nearest => {
+                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) / f64::from_bits(b)).to_bits()))
+                }
                 "fma" | "mad" if nearest => d.dddd(i, ty, fma_double),
-                "rcp" if approx.is_some() => d.dd(
-                    i,
-                    ty,
-                    lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits() & !0xFFFF_FFFF),
-                ),
-                "rcp" if nearest => {
-                    d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits()))
+                "rcp" if approx.is_some() => {
+                    d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits() & !0xFFFF_FFFF))
                 }
-                "sqrt" if nearest => {
-                    d.dd(i, ty, lanes!(D(a: D), f64::from_bits(a).sqrt().to_bits()))
-                }
+                "rcp" if nearest => d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits())),
+                "sqrt" if nearest => d.dd(i, ty, lanes!(D(a: D), f64::from_bits(a).sqrt().to_bits())),
                 "add" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, b, m))),
                 "sub" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, -b, m))),
                 "mul" => d.ddd(i, ty, directed64!(mode, (a, b), |m| mul64(a, b, m))),
@@ -508,21 +404,9 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
                 "sqrt" => d.dd(i, ty, directed64!(mode, (a), |m| sqrt64(a, m))),
                 "abs" => d.dd(i, ty, lanes!(D(a: D), a & (u64::MAX >> 1))),
                 "neg" => d.dd(i, ty, lanes!(D(a: D), a ^ (1 << 63))),
-                "max" => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), max64(f64::from_bits(a), f64::from_bits(b)).to_bits()),
-                ),
-                "min" => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), min64(f64::from_bits(a), f64::from_bits(b)).to_bits()),
-                ),
-                "copysign" => d.ddd(
-                    i,
-                    ty,
-                    lanes!(D(a: D, b: D), (b & (u64::MAX >> 1)) | (a & (1 << 63))),
-                ),
+                "max" => d.ddd(i, ty, lanes!(D(a: D, b: D), max64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
+                "min" => d.ddd(i, ty, lanes!(D(a: D, b: D), min64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
+                "copysign" => d.ddd(i, ty, lanes!(D(a: D, b: D), (b & (u64::MAX >> 1)) | (a & (1 << 63)))),
                 _ => return Ok(None),
             }
         }
@@ -532,19 +416,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
 }
 
 /// `testp`: the class of a number.
-pub(super) fn decode_testp(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
-    let Some(class) = m.any(&[
-        "finite",
-        "infinite",
-        "number",
-        "notanumber",
-        "normal",
-        "subnormal",
-    ]) else {
+pub(super) fn decode_testp(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
+    let Some(class) = m.any(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]) else {
         return Ok(None);
     };
     let ty = m.ty();
@@ -574,9 +447,5 @@ pub(super) fn decode_testp(
 pub(super) fn unary(d: &mut Decoder, i: &Instruction, f: fn(&mut L32, &L32)) -> Result<Op> {
     let [to, a] = d.operands(i)?;
     let a = d.word(a, Ty::F32)?;
-    Ok(Op::Lane(LaneOp::WW {
-        f,
-        d: d.word_destination(to)?,
-        a,
-    }))
+    Ok(Op::Lane(LaneOp::WW { f, d: d.word_destination(to)?, a }))
 }

@@ -6,14 +6,7 @@
 /// `c += a * b` for row-major `a` (`m` by `k`), `b` (`k` by `n`, `n` a multiple of 8) and `c` (`m` by `n`).
 pub(super) fn f32(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
     #[inline(always)]
-    fn body(
-        a: &[f32],
-        b: &[f32],
-        c: &mut [f32],
-        n: usize,
-        k: usize,
-        fma: impl Fn(f32, f32, f32) -> f32,
-    ) {
+    fn body(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize, fma: impl Fn(f32, f32, f32) -> f32) {
         for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
             // Strips of 8 accumulators stay in a register (or few).
             for (strip, c) in c.chunks_exact_mut(8).enumerate() {
@@ -35,8 +28,7 @@ pub(super) fn f32(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
         fn with_fma(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
             body(a, b, c, n, k, f32::mul_add);
         }
-        if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2")
-        {
+        if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the features are there.
             unsafe { with_fma(a, b, c, n, k) };
             return;
@@ -74,11 +66,7 @@ pub(super) fn widen_f16(bits: u16) -> f32 {
     let magnitude = u32::from(bits & 0x7FFF) << 13;
     // Moved into place the value is too small by 2^112, subnormals too.
     let value = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
-    let value = if bits & 0x7C00 == 0x7C00 {
-        magnitude | 0x7F80_0000
-    } else {
-        value.to_bits()
-    };
+    let value = if bits & 0x7C00 == 0x7C00 { magnitude | 0x7F80_0000 } else { value.to_bits() };
     f32::from_bits(value | u32::from(bits & 0x8000) << 16)
 }
 
@@ -88,10 +76,7 @@ mod tests {
     fn widening_is_exact() {
         for bits in 0..=u16::MAX {
             let (got, exact) = (super::widen_f16(bits), half::f16::from_bits(bits).to_f32());
-            assert!(
-                got.to_bits() == exact.to_bits() || (got.is_nan() && exact.is_nan()),
-                "{bits:#x}"
-            );
+            assert!(got.to_bits() == exact.to_bits() || (got.is_nan() && exact.is_nan()), "{bits:#x}");
         }
     }
 

@@ -7,9 +7,7 @@ use super::Op;
 use super::float::{max32, min32};
 use super::lanes::LaneOp;
 use crate::error::Result;
-use crate::numeric::{
-    Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16,
-};
+use crate::numeric::{Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
 use crate::ptx::program::L32;
 use crate::ptx::syntax::ast::Instruction;
@@ -56,11 +54,7 @@ impl Kind for BF16 {
 }
 
 fn input<K: Kind>(bits: u16, flags: u32) -> f32 {
-    let bits = if flags & FTZ != 0 && bits & K::SUBNORMAL == 0 {
-        bits & 0x8000
-    } else {
-        bits
-    };
+    let bits = if flags & FTZ != 0 && bits & K::SUBNORMAL == 0 { bits & 0x8000 } else { bits };
     K::wide(bits)
 }
 
@@ -75,11 +69,7 @@ fn output<K: Kind>(bits: u16, flags: u32) -> u16 {
     if flags & SAT != 0 {
         return K::narrow(if value > 0.0 { value.min(1.0) } else { 0.0 });
     }
-    if flags & FTZ != 0 && bits & K::SUBNORMAL == 0 {
-        bits & 0x8000
-    } else {
-        bits
-    }
+    if flags & FTZ != 0 && bits & K::SUBNORMAL == 0 { bits & 0x8000 } else { bits }
 }
 
 /// Applies a function to one or both halves.
@@ -94,10 +84,7 @@ fn each<const N: usize>(sources: [u32; N], flags: u32, f: impl Fn([u16; N]) -> u
 fn binary<K: Kind>(d: &mut L32, a: &L32, b: &L32, flags: u32, f: impl Fn(f32, f32) -> f32) {
     for lane in 0..32 {
         d[lane] = each([a[lane], b[lane]], flags, |[a, b]| {
-            output::<K>(
-                K::narrow(f(input::<K>(a, flags), input::<K>(b, flags))),
-                flags,
-            )
+            output::<K>(K::narrow(f(input::<K>(a, flags), input::<K>(b, flags))), flags)
         });
     }
 }
@@ -127,26 +114,15 @@ pub(super) fn fma_to_odd(a: f32, b: f32, c: f32) -> f64 {
     if rest == 0.0 || sum.to_bits() & 1 == 1 {
         return sum;
     }
-    if rest > 0.0 {
-        sum.next_up()
-    } else {
-        sum.next_down()
-    }
+    if rest > 0.0 { sum.next_up() } else { sum.next_down() }
 }
 
 fn fma<K: Kind>(d: &mut L32, a: &L32, b: &L32, c: &L32, flags: &L32) {
     let flags = flags[0];
     for lane in 0..32 {
         d[lane] = each([a[lane], b[lane], c[lane]], flags, |[a, b, c]| {
-            let exact = fma_to_odd(
-                input::<K>(a, flags),
-                input::<K>(b, flags),
-                input::<K>(c, flags),
-            );
-            output::<K>(
-                K::FORMAT.encode(exact, Rounding::NearestEven, Overflow::Infinite) as u16,
-                flags,
-            )
+            let exact = fma_to_odd(input::<K>(a, flags), input::<K>(b, flags), input::<K>(c, flags));
+            output::<K>(K::FORMAT.encode(exact, Rounding::NearestEven, Overflow::Infinite) as u16, flags)
         });
     }
 }
@@ -174,9 +150,7 @@ fn min<K: Kind>(d: &mut L32, a: &L32, b: &L32, flags: &L32) {
 
 fn unary<K: Kind>(d: &mut L32, a: &L32, flags: u32, f: impl Fn(f32) -> f32) {
     for lane in 0..32 {
-        d[lane] = each([a[lane]], flags, |[a]| {
-            output::<K>(K::narrow(f(input::<K>(a, flags))), flags)
-        });
+        d[lane] = each([a[lane]], flags, |[a]| output::<K>(K::narrow(f(input::<K>(a, flags))), flags));
     }
 }
 
@@ -204,13 +178,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         None | Some(Rounding::NearestEven) => {}
         Some(_) => return Err(d.unsupported("these types round to nearest even only")),
     }
-    for (name, flag) in [
-        ("ftz", FTZ),
-        ("sat", SAT),
-        ("relu", RELU),
-        ("NaN", NAN),
-        ("xorsign", XORSIGN),
-    ] {
+    for (name, flag) in [("ftz", FTZ), ("sat", SAT), ("relu", RELU), ("NaN", NAN), ("xorsign", XORSIGN)] {
         if m.take(name) {
             flags |= flag;
         }
@@ -247,14 +215,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         let [to, a, b, c] = d.operands(i)?;
         let (a, b, c) = (d.word(a, ty)?, d.word(b, ty)?, d.word(c, ty)?);
         let to = d.word_destination(to)?;
-        return Ok(Some(Op::Lane(LaneOp::WWWWW {
-            f: pick!(fma),
-            d: to,
-            a,
-            b,
-            c,
-            e,
-        })));
+        return Ok(Some(Op::Lane(LaneOp::WWWWW { f: pick!(fma), d: to, a, b, c, e })));
     }
     let f = match i.opcode.as_str() {
         "add" => pick!(add),
@@ -267,11 +228,5 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let [to, a, b] = d.operands(i)?;
     let (a, b) = (d.word(a, ty)?, d.word(b, ty)?);
     let to = d.word_destination(to)?;
-    Ok(Some(Op::Lane(LaneOp::WWWW {
-        f,
-        d: to,
-        a,
-        b,
-        c: e,
-    })))
+    Ok(Some(Op::Lane(LaneOp::WWWW { f, d: to, a, b, c: e })))
 }

@@ -40,11 +40,7 @@ impl CarryOp {
         let modulus = 1_u128 << bits;
         for lane in 0..32 {
             let get = |slot: u32| {
-                u128::from(if self.wide {
-                    registers.d(slot)[lane]
-                } else {
-                    registers.w(slot)[lane].into()
-                })
+                u128::from(if self.wide { registers.d(slot)[lane] } else { registers.w(slot)[lane].into() })
             };
             let carry_in = u128::from(self.reads_carry && (registers.carry >> lane) & 1 == 1);
             let (a, b) = (get(self.a), get(self.b));
@@ -80,24 +76,13 @@ impl CarryOp {
     }
 }
 
-fn carry(
-    d: &mut Decoder,
-    i: &Instruction,
-    ty: Ty,
-    kind: CarryKind,
-    reads_carry: bool,
-    sets_carry: bool,
-) -> Result<Op> {
+fn carry(d: &mut Decoder, i: &Instruction, ty: Ty, kind: CarryKind, reads_carry: bool, sets_carry: bool) -> Result<Op> {
     let wide = match ty {
         Ty::U32 | Ty::S32 | Ty::B32 => false,
         Ty::U64 | Ty::S64 | Ty::B64 => true,
         _ => return Err(d.bad("carry chains have 32 or 64 bits")),
     };
-    let count = if matches!(kind, CarryKind::Mad { .. }) {
-        4
-    } else {
-        3
-    };
+    let count = if matches!(kind, CarryKind::Mad { .. }) { 4 } else { 3 };
     if i.operands.len() != count {
         return Err(d.bad(format!("expected {count} operands")));
     }
@@ -105,29 +90,12 @@ fn carry(
         let Some(operand) = i.operands.get(index) else {
             return Ok(0);
         };
-        if wide {
-            d.double(operand, ty)
-        } else {
-            d.word(operand, ty)
-        }
+        if wide { d.double(operand, ty) } else { d.word(operand, ty) }
     };
     let (a, b) = (source(1)?, source(2)?);
     let c = source(3)?;
-    let d = if wide {
-        d.double_destination(&i.operands[0])?
-    } else {
-        d.word_destination(&i.operands[0])?
-    };
-    Ok(Op::Carry(CarryOp {
-        kind,
-        reads_carry,
-        sets_carry,
-        wide,
-        d,
-        a,
-        b,
-        c,
-    }))
+    let d = if wide { d.double_destination(&i.operands[0])? } else { d.word_destination(&i.operands[0])? };
+    Ok(Op::Carry(CarryOp { kind, reads_carry, sets_carry, wide, d, a, b, c }))
 }
 
 /// Bits `start..start + length` of a value.
@@ -141,18 +109,10 @@ fn bfe(value: u64, start: u32, length: u32, bits: u32, signed: bool) -> u64 {
     let sign = signed && (value >> top) & 1 == 1;
     let field = if start >= bits { 0 } else { value >> start };
     let keep = length.min(bits.saturating_sub(start));
-    let ones = if keep >= 64 {
-        u64::MAX
-    } else {
-        (1 << keep) - 1
-    };
+    let ones = if keep >= 64 { u64::MAX } else { (1 << keep) - 1 };
     let field = field & ones;
     let result = if sign { field | !ones } else { field };
-    if bits == 32 {
-        result & 0xFFFF_FFFF
-    } else {
-        result
-    }
+    if bits == 32 { result & 0xFFFF_FFFF } else { result }
 }
 
 /// `into` with bits `start..start + length` replaced by the low bits of `value`.
@@ -163,27 +123,15 @@ fn bfi(value: u64, into: u64, start: u32, length: u32, bits: u32) -> u64 {
         return into;
     }
     let length = length.min(bits - start);
-    let ones = if length >= 64 {
-        u64::MAX
-    } else {
-        (1 << length) - 1
-    };
+    let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
     (into & !(ones << start)) | ((value & ones) << start)
 }
 
 /// The position of the highest bit that differs from the sign (signed) or is set.
 #[inline]
 fn bfind(value: u64, bits: u32, signed: bool, shift: bool) -> u32 {
-    let value = if signed && (value >> (bits - 1)) & 1 == 1 {
-        !value
-    } else {
-        value
-    };
-    let value = if bits == 32 {
-        value & 0xFFFF_FFFF
-    } else {
-        value
-    };
+    let value = if signed && (value >> (bits - 1)) & 1 == 1 { !value } else { value };
+    let value = if bits == 32 { value & 0xFFFF_FFFF } else { value };
     match value {
         0 => u32::MAX,
         value => {
@@ -199,11 +147,7 @@ fn fns(mask: u32, base: u32, count: i32) -> u32 {
         return u32::MAX;
     }
     if count == 0 {
-        return if (mask >> base) & 1 == 1 {
-            base
-        } else {
-            u32::MAX
-        };
+        return if (mask >> base) & 1 == 1 { base } else { u32::MAX };
     }
     let mut left = count.unsigned_abs();
     let mut at = i64::from(base);
@@ -228,23 +172,13 @@ fn dot(a: [i64; 4], b: [i64; 4], parts: usize, c: u32) -> u32 {
 
 #[inline]
 fn bytes(value: u32, signed: bool) -> [i64; 4] {
-    value.to_le_bytes().map(|byte| {
-        if signed {
-            i64::from(byte as i8)
-        } else {
-            byte.into()
-        }
-    })
+    value.to_le_bytes().map(|byte| if signed { i64::from(byte as i8) } else { byte.into() })
 }
 
 #[inline]
 fn halves(value: u32, signed: bool) -> [i64; 4] {
     let half = |v: u32| {
-        if signed {
-            i64::from(v as u16 as i16)
-        } else {
-            i64::from(v as u16)
-        }
+        if signed { i64::from(v as u16 as i16) } else { i64::from(v as u16) }
     };
     [half(value), half(value >> 16), 0, 0]
 }
@@ -263,11 +197,7 @@ fn prmt(a: u32, b: u32, selector: u32) -> u32 {
     for n in 0..4 {
         let select = (selector >> (n * 4)) & 15;
         let byte = (pool >> ((select & 7) * 8)) as u8;
-        let byte = if select & 8 != 0 {
-            ((byte as i8) >> 7) as u8
-        } else {
-            byte
-        };
+        let byte = if select & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
         result |= u32::from(byte) << (n * 8);
     }
     result
@@ -329,9 +259,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let saturate = m.take("sat");
     let relu = m.take("relu");
     let shift_amount = m.take("shiftamt");
-    let clamp = matches!(opcode, "shf" | "bmsk" | "szext")
-        .then(|| m.any(&["clamp", "wrap"]))
-        .flatten();
+    let clamp = matches!(opcode, "shf" | "bmsk" | "szext").then(|| m.any(&["clamp", "wrap"])).flatten();
     let direction = (opcode == "shf").then(|| m.any(&["l", "r"])).flatten();
     let mode = (opcode == "prmt").then(|| m.map(prmt_mode)).flatten();
     let lop_combine = (opcode == "lop3").then(|| m.any(&["or", "and"])).flatten();
@@ -341,17 +269,12 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     if relu && !matches!(opcode, "min" | "max") {
         return Err(d.bad("`.relu` is for min and max"));
     }
-    if saturate
-        && !(matches!(opcode, "add" | "sub") && ty == S32
-            || opcode == "mad" && half == Some("hi") && ty == S32)
+    if saturate && !(matches!(opcode, "add" | "sub") && ty == S32 || opcode == "mad" && half == Some("hi") && ty == S32)
     {
         return Err(d.bad("`.sat` is for s32"));
     }
     if carry_out || matches!(opcode, "addc" | "subc" | "madc") {
-        let mad = CarryKind::Mad {
-            high: half == Some("hi"),
-            signed: ty.is_signed(),
-        };
+        let mad = CarryKind::Mad { high: half == Some("hi"), signed: ty.is_signed() };
         let kind = match opcode {
             "add" | "addc" => CarryKind::Add,
             "sub" | "subc" => CarryKind::Sub,
@@ -636,13 +559,7 @@ fn mad_wide16(
 ) -> Result<Op> {
     let [to, a, b, c] = d.operands(i)?;
     let (a, b, c) = (d.word(a, ty)?, d.word(b, ty)?, d.word(c, Ty::U32)?);
-    Ok(Op::Lane(LaneOp::WWWW {
-        f,
-        d: d.word_destination(to)?,
-        a,
-        b,
-        c,
-    }))
+    Ok(Op::Lane(LaneOp::WWWW { f, d: d.word_destination(to)?, a, b, c }))
 }
 
 #[allow(clippy::type_complexity)]
@@ -654,13 +571,7 @@ fn mad_wide(
 ) -> Result<Op> {
     let [to, a, b, c] = d.operands(i)?;
     let (a, b, c) = (d.word(a, ty)?, d.word(b, ty)?, d.double(c, Ty::U64)?);
-    Ok(Op::Lane(LaneOp::DWWD {
-        f,
-        d: d.double_destination(to)?,
-        a,
-        b,
-        c,
-    }))
+    Ok(Op::Lane(LaneOp::DWWD { f, d: d.double_destination(to)?, a, b, c }))
 }
 
 /// `lop3.or.b32 d|p, a, b, c, table, q`: the result, and whether it is non-zero combined with a predicate.
@@ -670,27 +581,10 @@ fn lop3_predicate(d: &mut Decoder, i: &Instruction, or: bool) -> Result<Op> {
     let Operand::Pair(value, predicate) = to else {
         return Err(d.bad("expected `d|p`"));
     };
-    let sources = (
-        d.word(a, Ty::B32)?,
-        d.word(b, Ty::B32)?,
-        d.word(c, Ty::B32)?,
-        d.word(table, Ty::B32)?,
-    );
+    let sources = (d.word(a, Ty::B32)?, d.word(b, Ty::B32)?, d.word(c, Ty::B32)?, d.word(table, Ty::B32)?);
     let q = d.predicate_source(q)?;
-    let (to, p) = (
-        d.word_destination(value)?,
-        d.predicate_destination(predicate)?,
-    );
-    Ok(Op::Lop3(Lop3Op {
-        d: to,
-        p,
-        a: sources.0,
-        b: sources.1,
-        c: sources.2,
-        table: sources.3,
-        q,
-        or,
-    }))
+    let (to, p) = (d.word_destination(value)?, d.predicate_destination(predicate)?);
+    Ok(Op::Lop3(Lop3Op { d: to, p, a: sources.0, b: sources.1, c: sources.2, table: sources.3, q, or }))
 }
 
 /// `lop3` with a predicate result.
@@ -715,17 +609,9 @@ impl Lop3Op {
             nonzero |= u32::from(*result != 0) << lane;
         }
         let (q, negated) = self.q;
-        let q = if negated {
-            !registers.p(q)
-        } else {
-            registers.p(q)
-        };
+        let q = if negated { !registers.p(q) } else { registers.p(q) };
         registers.set_w(self.d, &result, mask);
-        registers.set_p(
-            self.p,
-            if self.or { nonzero | q } else { nonzero & q },
-            mask,
-        );
+        registers.set_p(self.p, if self.or { nonzero | q } else { nonzero & q }, mask);
     }
 }
 
@@ -766,13 +652,7 @@ mod tests {
     fn byte_permutation_and_tables() {
         assert_eq!(prmt(0x3322_1100, 0x7766_5544, 0x7410), 0x7744_1100);
         assert_eq!(prmt(0x0000_0080, 0, 0x8888), 0xFFFF_FFFF);
-        assert_eq!(
-            lop3(0xF0F0, 0xCCCC, 0xAAAA, 0x80) & 0xFFFF,
-            0xF0F0 & 0xCCCC & 0xAAAA
-        );
-        assert_eq!(
-            lop3(0xF0F0, 0xCCCC, 0xAAAA, 0x96) & 0xFFFF,
-            0xF0F0 ^ 0xCCCC ^ 0xAAAA
-        );
+        assert_eq!(lop3(0xF0F0, 0xCCCC, 0xAAAA, 0x80) & 0xFFFF, 0xF0F0 & 0xCCCC & 0xAAAA);
+        assert_eq!(lop3(0xF0F0, 0xCCCC, 0xAAAA, 0x96) & 0xFFFF, 0xF0F0 ^ 0xCCCC ^ 0xAAAA);
     }
 }

@@ -28,11 +28,7 @@ pub(crate) struct MatrixMoveOp {
 /// Row and column of the first of the two elements that a lane holds, and of the second.
 fn places(lane: usize, transpose: bool) -> [(usize, usize); 2] {
     let (g, t) = (lane / 4, lane % 4 * 2);
-    if transpose {
-        [(t, g), (t + 1, g)]
-    } else {
-        [(g, t), (g, t + 1)]
-    }
+    if transpose { [(t, g), (t + 1, g)] } else { [(g, t), (g, t + 1)] }
 }
 
 impl MatrixMoveOp {
@@ -61,8 +57,7 @@ impl MatrixMoveOp {
         let addresses = cx.addresses(address);
         let count = self.registers.len();
         cx.warp.counters.shared_accesses += 1;
-        let rows: [Option<u64>; 32] =
-            std::array::from_fn(|lane| (lane < count * 8).then(|| addresses[lane]));
+        let rows: [Option<u64>; 32] = std::array::from_fn(|lane| (lane < count * 8).then(|| addresses[lane]));
         cx.warp.counters.bank_conflict_cycles += bank_conflicts(&rows[..count * 8], 16);
         for (number, &slot) in self.registers.iter().enumerate() {
             let mut matrix = [[0_u16; 8]; 8];
@@ -120,14 +115,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         let [to, from] = d.operands(i)?;
         let registers = vec![d.word(from, Ty::B32)?];
         let to = d.word_destination(to)?;
-        let op = MatrixMoveOp {
-            kind: Kind::Transpose,
-            transpose,
-            space: Space::Shared,
-            address: None,
-            registers,
-            to,
-        };
+        let op = MatrixMoveOp { kind: Kind::Transpose, transpose, space: Space::Shared, address: None, registers, to };
         return Ok(Some(Op::MatrixMove(Box::new(op))));
     }
     let count = match m.any(&["x1", "x2", "x4"]) {
@@ -145,11 +133,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     }
     let [first, second] = d.operands(i)?;
     let load = i.opcode == "ldmatrix";
-    let (values, address) = if load {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    let (values, address) = if load { (first, second) } else { (second, first) };
     let address = Some(d.address(address)?);
     let values = d.vector(values);
     if values.len() != count {
@@ -157,21 +141,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     }
     let registers = values
         .iter()
-        .map(|value| {
-            if load {
-                d.word_destination(value)
-            } else {
-                d.word(value, Ty::B32)
-            }
-        })
+        .map(|value| if load { d.word_destination(value) } else { d.word(value, Ty::B32) })
         .collect::<Result<Vec<_>>>()?;
     let kind = if load { Kind::Load } else { Kind::Store };
-    Ok(Some(Op::MatrixMove(Box::new(MatrixMoveOp {
-        kind,
-        transpose,
-        space,
-        address,
-        registers,
-        to: 0,
-    }))))
+    Ok(Some(Op::MatrixMove(Box::new(MatrixMoveOp { kind, transpose, space, address, registers, to: 0 }))))
 }

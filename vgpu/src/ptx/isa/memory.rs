@@ -50,8 +50,8 @@ impl Cx<'_> {
     pub fn count_access(&mut self, space: Space, addresses: &[u64; 32], bytes: usize, store: bool) {
         let lanes = u64::from(self.mask.count_ones());
         let first = addresses[self.mask.trailing_zeros() as usize % 32];
-        let shared = matches!(space, Space::Shared | Space::SharedCluster)
-            || space == Space::Generic && first >> 32 == 1;
+        let shared =
+            matches!(space, Space::Shared | Space::SharedCluster) || space == Space::Generic && first >> 32 == 1;
         let counters = &mut self.warp.counters;
         if shared {
             counters.shared_accesses += 1;
@@ -64,9 +64,7 @@ impl Cx<'_> {
             counters.bank_conflict_cycles += bank_conflicts(&active, bytes as u32);
         } else if space == Space::Global || space == Space::Generic && first >> 32 >= 5 {
             let mask = self.mask;
-            let active = (0..32)
-                .filter(|lane| (mask >> lane) & 1 == 1)
-                .map(|lane| addresses[lane]);
+            let active = (0..32).filter(|lane| (mask >> lane) & 1 == 1).map(|lane| addresses[lane]);
             let count = sectors(active, bytes as u32);
             if store {
                 counters.global_store_sectors += count;
@@ -84,11 +82,7 @@ impl LoadOp {
         let addresses = cx.addresses(&self.address);
         let bytes = self.element * self.to.len();
         cx.count_access(self.space, &addresses, bytes, false);
-        let action = if self.ordered {
-            Action::Atomic
-        } else {
-            Action::Read
-        };
+        let action = if self.ordered { Action::Atomic } else { Action::Read };
         let mut buffer = [0_u8; MAX_BYTES];
         for lane in cx.lanes() {
             let buffer = &mut buffer[..bytes];
@@ -99,13 +93,7 @@ impl LoadOp {
                             cx.synchronize(place, self.acquire, false);
                         }
                         // A load that is atomic does not write.
-                        cx.note(
-                            place,
-                            bytes,
-                            if self.ordered { Action::Read } else { action },
-                            lane,
-                            None,
-                        );
+                        cx.note(place, bytes, if self.ordered { Action::Read } else { action }, lane, None);
                     }
                     cx.read(place, lane, buffer);
                 }
@@ -214,12 +202,7 @@ struct Access {
     address: AddressOperand,
 }
 
-fn access(
-    d: &mut Decoder,
-    m: &mut Modifiers,
-    address: &Operand,
-    values: &Operand,
-) -> Result<Access> {
+fn access(d: &mut Decoder, m: &mut Modifiers, address: &Operand, values: &Operand) -> Result<Access> {
     let (ordered, strong) = ordering(m);
     let mut space = space(m);
     m.cache();
@@ -246,21 +229,11 @@ fn access(
     {
         space = named;
     }
-    Ok(Access {
-        space,
-        ty,
-        ordered,
-        strong,
-        address,
-    })
+    Ok(Access { space, ty, ordered, strong, address })
 }
 
 /// Decodes `ld`.
-pub(super) fn decode_load(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<(Op, Class)> {
+pub(super) fn decode_load(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<(Op, Class)> {
     let operands = match i.operands.as_slice() {
         // A cache policy may follow.
         [to, address, _] | [to, address] => [to, address],
@@ -288,23 +261,13 @@ pub(super) fn decode_load(
     let wide = elements.iter().any(|element| d.is_double(element)) || access.ty.bits() == 64;
     let to = elements
         .iter()
-        .map(|element| {
-            if wide {
-                d.double_destination(element)
-            } else {
-                d.word_destination(element)
-            }
-        })
+        .map(|element| if wide { d.double_destination(element) } else { d.word_destination(element) })
         .collect::<Result<Vec<_>>>()?;
     let op = LoadOp {
         space: access.space,
         address: access.address,
         element: access.ty.bytes() as usize,
-        extend: if access.ty.is_signed() {
-            Extend::Sign
-        } else {
-            Extend::Zero
-        },
+        extend: if access.ty.is_signed() { Extend::Sign } else { Extend::Zero },
         wide,
         to,
         ordered: access.ordered,
@@ -314,11 +277,7 @@ pub(super) fn decode_load(
 }
 
 /// Decodes `st`.
-pub(super) fn decode_store(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<(Op, Class)> {
+pub(super) fn decode_store(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<(Op, Class)> {
     if m.take("async") || m.take("bulk") {
         return Err(d.unsupported("asynchronous stores (`st.async`, `st.bulk`)"));
     }
@@ -336,13 +295,7 @@ pub(super) fn decode_store(
         let wide = access.ty.bits() == 64 || elements.iter().any(|element| d.is_double(element));
         let slots = elements
             .iter()
-            .map(|element| {
-                if wide {
-                    d.double(element, access.ty)
-                } else {
-                    d.word(element, access.ty)
-                }
-            })
+            .map(|element| if wide { d.double(element, access.ty) } else { d.word(element, access.ty) })
             .collect::<Result<Vec<_>>>()?;
         (access.ty.bytes() as usize, wide, slots)
     };
@@ -373,11 +326,8 @@ impl MapAddressOp {
         let (mut words, mut doubles) = ([0; 32], [0; 32]);
         for lane in cx.lanes() {
             let registers = &cx.warp.registers;
-            let address = if self.wide {
-                registers.d(self.address)[lane]
-            } else {
-                registers.w(self.address)[lane].into()
-            };
+            let address =
+                if self.wide { registers.d(self.address)[lane] } else { registers.w(self.address)[lane].into() };
             let (cta, offset) = cx.shared_address(address);
             let value = match self.rank {
                 Some(rank) => {
@@ -399,47 +349,23 @@ impl MapAddressOp {
 }
 
 /// Decodes `mapa` and `getctarank`.
-pub(super) fn decode_map_address(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_map_address(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let generic = !m.take("shared::cluster");
     let Some(ty) = m.ty() else { return Ok(None) };
     let wide = ty.bits() == 64;
     let mut source = |operand: &Operand| {
-        if wide {
-            d.double(operand, ty)
-        } else {
-            d.word(operand, ty)
-        }
+        if wide { d.double(operand, ty) } else { d.word(operand, ty) }
     };
     let op = match (i.opcode.as_str(), i.operands.as_slice()) {
         ("mapa", [to, address, rank]) => {
             let address = source(address)?;
             let rank = Some(d.word(rank, Ty::U32)?);
-            let to = if wide {
-                d.double_destination(to)?
-            } else {
-                d.word_destination(to)?
-            };
-            MapAddressOp {
-                rank,
-                wide,
-                generic,
-                address,
-                to,
-            }
+            let to = if wide { d.double_destination(to)? } else { d.word_destination(to)? };
+            MapAddressOp { rank, wide, generic, address, to }
         }
         ("getctarank", [to, address]) => {
             let address = source(address)?;
-            MapAddressOp {
-                rank: None,
-                wide,
-                generic,
-                address,
-                to: d.word_destination(to)?,
-            }
+            MapAddressOp { rank: None, wide, generic, address, to: d.word_destination(to)? }
         }
         _ => return Ok(None),
     };
@@ -447,11 +373,7 @@ pub(super) fn decode_map_address(
 }
 
 /// Decodes what only advises the caches: it has no effect here.
-pub(super) fn decode_hint(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_hint(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     m.any(&["global", "local", "const", "param"]);
     m.take("tensormap");
     m.any(&["L1", "L2"]);
@@ -465,39 +387,23 @@ pub(super) fn decode_hint(
 }
 
 /// Decodes `createpolicy`: policies have no effect, but the register must be written.
-pub(super) fn decode_policy(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_policy(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     m.any(&["fractional", "range"]);
     m.take("cvt");
     m.take("global");
     m.cache();
-    while m
-        .map(|word| word.starts_with("L2::").then_some(()))
-        .is_some()
-    {}
+    while m.map(|word| word.starts_with("L2::").then_some(())).is_some() {}
     m.ty();
     let Some(to) = i.operands.first() else {
         return Ok(None);
     };
     let a = d.constant_double(0);
     let to = d.double_destination(to)?;
-    Ok(Some(Op::Lane(LaneOp::DD {
-        f: lanes!(D(a: D), a),
-        d: to,
-        a,
-    })))
+    Ok(Some(Op::Lane(LaneOp::DD { f: lanes!(D(a: D), a), d: to, a })))
 }
 
 /// The bytes at a place, for descriptors and strings.
-pub(crate) fn bytes_at<const N: usize>(
-    cx: &mut Cx,
-    space: Space,
-    address: u64,
-    lane: usize,
-) -> Option<[u8; N]> {
+pub(crate) fn bytes_at<const N: usize>(cx: &mut Cx, space: Space, address: u64, lane: usize) -> Option<[u8; N]> {
     let place: Place = cx.place(space, address, N, 1, lane)?;
     let mut bytes = [0; N];
     cx.read(place, lane, &mut bytes);

@@ -51,12 +51,10 @@ fn element(ty: Ty, bits: u32) -> f32 {
 
 /// Eight-bit floats by their pattern.
 pub(super) fn fp8_table(ty: Ty) -> &'static [f32; 256] {
-    static E4M3: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
-        std::array::from_fn(|bits| Format::E4M3.decode(bits as u64) as f32)
-    });
-    static E5M2: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
-        std::array::from_fn(|bits| Format::E5M2.decode(bits as u64) as f32)
-    });
+    static E4M3: std::sync::LazyLock<[f32; 256]> =
+        std::sync::LazyLock::new(|| std::array::from_fn(|bits| Format::E4M3.decode(bits as u64) as f32));
+    static E5M2: std::sync::LazyLock<[f32; 256]> =
+        std::sync::LazyLock::new(|| std::array::from_fn(|bits| Format::E5M2.decode(bits as u64) as f32));
     if ty == Ty::E4M3 { &E4M3 } else { &E5M2 }
 }
 
@@ -88,10 +86,7 @@ impl MmaOp {
     fn a_place(&self, register: usize, lane: usize, elements: usize) -> (usize, usize) {
         let (g, t) = (lane / 4, lane % 4);
         if self.m == 16 {
-            (
-                g + 8 * (register % 2),
-                (register / 2) * 4 * elements + t * elements,
-            )
+            (g + 8 * (register % 2), (register / 2) * 4 * elements + t * elements)
         } else {
             (g, register * 4 * elements + t * elements)
         }
@@ -100,11 +95,7 @@ impl MmaOp {
     fn floats(&self, cx: &mut Cx) {
         let width = self.a_ty.bits() as usize;
         let elements = 32 / width;
-        let mask = if width == 32 {
-            u32::MAX
-        } else {
-            (1 << width) - 1
-        };
+        let mask = if width == 32 { u32::MAX } else { (1 << width) - 1 };
         let (mut a, mut b, mut c) = ([0.0_f32; 16 * 32], [0.0_f32; 32 * 8], [0.0_f32; 16 * 8]);
         let k = self.k;
         let registers = &cx.warp.registers;
@@ -166,11 +157,7 @@ impl MmaOp {
 
     fn doubles(&self, cx: &mut Cx) {
         let (k, n) = (self.k, self.n);
-        let (mut a, mut b, mut c) = (
-            vec![0.0; self.m * k],
-            vec![0.0; k * n],
-            vec![0.0; self.m * n],
-        );
+        let (mut a, mut b, mut c) = (vec![0.0; self.m * k], vec![0.0; k * n], vec![0.0; self.m * n]);
         let registers = &cx.warp.registers;
         for lane in 0..32 {
             let (g, t) = (lane / 4, lane % 4);
@@ -187,9 +174,7 @@ impl MmaOp {
         }
         gemm::f64(&a, &b, &mut c, n, k);
         for (r, &slot) in self.d.iter().enumerate() {
-            let values = std::array::from_fn(|lane| {
-                c[(lane / 4 + 8 * (r / 2)) * n + 2 * (lane % 4) + r % 2].to_bits()
-            });
+            let values = std::array::from_fn(|lane| c[(lane / 4 + 8 * (r / 2)) * n + 2 * (lane % 4) + r % 2].to_bits());
             cx.warp.registers.set_d(slot, &values, cx.mask);
         }
     }
@@ -207,9 +192,8 @@ impl MmaOp {
 
     fn write_integers(&self, cx: &mut Cx, c: &[i32]) {
         for (r, &slot) in self.d.iter().enumerate() {
-            let words = std::array::from_fn(|lane| {
-                c[(lane / 4 + 8 * (r / 2)) * self.n + 2 * (lane % 4) + r % 2] as u32
-            });
+            let words =
+                std::array::from_fn(|lane| c[(lane / 4 + 8 * (r / 2)) * self.n + 2 * (lane % 4) + r % 2] as u32);
             cx.warp.registers.set_w(slot, &words, cx.mask);
         }
     }
@@ -223,15 +207,13 @@ impl MmaOp {
             for (r, &slot) in self.a.iter().enumerate() {
                 let (row, column) = self.a_place(r, lane, elements);
                 for e in 0..elements {
-                    a[row * k + column + e] =
-                        integer(self.a_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
+                    a[row * k + column + e] = integer(self.a_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
                 }
             }
             for (r, &slot) in self.b.iter().enumerate() {
                 for e in 0..elements {
                     let row = r * 4 * elements + lane % 4 * elements + e;
-                    b[row * n + lane / 4] =
-                        integer(self.b_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
+                    b[row * n + lane / 4] = integer(self.b_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
                 }
             }
         }
@@ -240,9 +222,7 @@ impl MmaOp {
             let before = std::mem::replace(&mut c, vec![0; self.m * n]);
             // Sums of one instruction's products cannot overflow; adding the accumulator can.
             gemm::i32(&a, &b, &mut c, n, k);
-            c.iter_mut()
-                .zip(before)
-                .for_each(|(sum, c)| *sum = sum.saturating_add(c));
+            c.iter_mut().zip(before).for_each(|(sum, c)| *sum = sum.saturating_add(c));
         } else {
             gemm::i32(&a, &b, &mut c, n, k);
         }
@@ -264,10 +244,7 @@ impl MmaOp {
         let mut c = self.accumulators(cx);
         for row in 0..self.m {
             for column in 0..self.n {
-                let pairs = a[row * words..]
-                    .iter()
-                    .zip(&b[column * words..])
-                    .take(words);
+                let pairs = a[row * words..].iter().zip(&b[column * words..]).take(words);
                 let ones: u32 = pairs
                     .map(|(a, b)| match self.bitwise {
                         Bitwise::And => (a & b).count_ones(),
@@ -321,11 +298,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         return Err(d.unsupported("layouts other than row.col"));
     }
     let saturate = m.take("satfinite");
-    let bitwise = if m.take("and") {
-        Bitwise::And
-    } else {
-        Bitwise::Xor
-    };
+    let bitwise = if m.take("and") { Bitwise::And } else { Bitwise::Xor };
     m.take("xor");
     m.take("popc");
     m.rounding();
@@ -344,37 +317,23 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         Ty::F16 | Ty::E4M3 | Ty::E5M2 => matches!(d_ty, Ty::F32 | Ty::F16),
         _ => d_ty == Ty::F32,
     };
-    if !exists(shape, a_ty)
-        || !accumulator
-        || (a_ty != b_ty && !mixed)
-        || d_ty.bits() != c_ty.bits()
-    {
+    if !exists(shape, a_ty) || !accumulator || (a_ty != b_ty && !mixed) || d_ty.bits() != c_ty.bits() {
         return Err(d.unsupported("this shape does not exist for these types"));
     }
     let (mm, n, k) = shape;
     let [to, a, b, c] = d.operands(i)?;
     let bits = a_ty.bits().min(64) as usize;
     let width = if a_ty == Ty::F64 { 64 } else { 32 };
-    let counts = (
-        mm * k * bits / (32 * width),
-        n * k * bits / (32 * width),
-        mm * n * d_ty.bits() as usize / (32 * width),
-    );
+    let counts =
+        (mm * k * bits / (32 * width), n * k * bits / (32 * width), mm * n * d_ty.bits() as usize / (32 * width));
     let (to, a, b, c) = (d.vector(to), d.vector(a), d.vector(b), d.vector(c));
     if a.len() != counts.0 || b.len() != counts.1 || c.len() != counts.2 || to.len() != counts.2 {
-        return Err(d.bad(format!(
-            "expected {}, {} and {} registers for A, B and C",
-            counts.0, counts.1, counts.2
-        )));
+        return Err(d.bad(format!("expected {}, {} and {} registers for A, B and C", counts.0, counts.1, counts.2)));
     }
     let wide = a_ty == Ty::F64;
     let mut sources = |operands: &[Operand]| {
         let slot = |operand: &Operand| {
-            if wide {
-                d.double(operand, Ty::F64)
-            } else {
-                d.word(operand, Ty::B32)
-            }
+            if wide { d.double(operand, Ty::F64) } else { d.word(operand, Ty::B32) }
         };
         operands.iter().map(slot).collect::<Result<Vec<_>>>()
     };
@@ -387,36 +346,12 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         } else {
             Ty::B32
         };
-        if wide {
-            d.double(operand, ty)
-        } else {
-            d.word(operand, ty)
-        }
+        if wide { d.double(operand, ty) } else { d.word(operand, ty) }
     };
     let c = c.iter().map(&mut zero_or).collect::<Result<Vec<_>>>()?;
     let to = to
         .iter()
-        .map(|operand| {
-            if wide {
-                d.double_destination(operand)
-            } else {
-                d.word_destination(operand)
-            }
-        })
+        .map(|operand| if wide { d.double_destination(operand) } else { d.word_destination(operand) })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Some(Op::Mma(Box::new(MmaOp {
-        m: mm,
-        n,
-        k,
-        a_ty,
-        b_ty,
-        d_ty,
-        c_ty,
-        a,
-        b,
-        c,
-        d: to,
-        saturate,
-        bitwise,
-    }))))
+    Ok(Some(Op::Mma(Box::new(MmaOp { m: mm, n, k, a_ty, b_ty, d_ty, c_ty, a, b, c, d: to, saturate, bitwise }))))
 }

@@ -117,14 +117,10 @@ pub(crate) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         "ex2" | "tanh" if matches!(ty, Some(Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2)) => {
             (half::decode(d, i, m)?, Class::Special)
         }
-        "ex2" | "lg2" | "rsqrt" | "sin" | "cos" | "tanh" => {
-            (special::decode(d, i, m)?, Class::Special)
-        }
-        "addc" | "subc" | "madc" | "mul24" | "mad24" | "sad" | "popc" | "clz" | "bfind" | "fns"
-        | "brev" | "bfe" | "bfi" | "bmsk" | "szext" | "and" | "or" | "xor" | "not" | "cnot"
-        | "lop3" | "shl" | "shr" | "shf" | "prmt" | "dp4a" | "dp2a" => {
-            (integer::decode(d, i, m)?, Class::Integer)
-        }
+        "ex2" | "lg2" | "rsqrt" | "sin" | "cos" | "tanh" => (special::decode(d, i, m)?, Class::Special),
+        "addc" | "subc" | "madc" | "mul24" | "mad24" | "sad" | "popc" | "clz" | "bfind" | "fns" | "brev" | "bfe"
+        | "bfi" | "bmsk" | "szext" | "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf"
+        | "prmt" | "dp4a" | "dp2a" => (integer::decode(d, i, m)?, Class::Integer),
         "setp" => (compare::decode_setp(d, i, m)?, class(Class::Float)),
         "set" => (compare::decode_set(d, i, m)?, class(Class::Float)),
         "selp" => (compare::decode_selp(d, i, m)?, Class::Move),
@@ -136,19 +132,15 @@ pub(crate) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         "ld" | "ldu" => return memory::decode_load(d, i, m),
         "st" => return memory::decode_store(d, i, m),
         "mapa" | "getctarank" => (memory::decode_map_address(d, i, m)?, Class::Integer),
-        "prefetch" | "prefetchu" | "applypriority" | "discard" => {
-            (memory::decode_hint(d, i, m)?, Class::Global)
-        }
+        "prefetch" | "prefetchu" | "applypriority" | "discard" => (memory::decode_hint(d, i, m)?, Class::Global),
         "createpolicy" => (memory::decode_policy(d, i, m)?, Class::Move),
         "atom" | "red" => (atomic::decode(d, i, m)?, Class::Atomic),
         "membar" | "fence" => (atomic::decode_fence(d, i, m)?, Class::Sync),
-        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent"
-        | "griddepcontrol" | "setmaxnreg" => (control::decode(d, i, m)?, Class::Control),
+        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol"
+        | "setmaxnreg" => (control::decode(d, i, m)?, Class::Control),
         "bar" | "barrier" => (barrier::decode(d, i, m)?, Class::Sync),
         "mbarrier" => (barrier::decode_memory_barrier(d, i, m)?, Class::Sync),
-        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => {
-            (collective::decode(d, i, m)?, Class::Warp)
-        }
+        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => (collective::decode(d, i, m)?, Class::Warp),
         "cp" => return bulk::decode_cp(d, i, m),
         "tensormap" => (bulk::decode_tensormap(d, i, m)?, Class::Async),
         "ldmatrix" | "stmatrix" => (matrix_move::decode(d, i, m)?, Class::Shared),

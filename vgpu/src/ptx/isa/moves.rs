@@ -28,16 +28,8 @@ impl PackOp {
             for lane in 0..32 {
                 let mut value = 0_u128;
                 for (index, &slot) in self.parts.iter().enumerate() {
-                    let part = if wide_parts {
-                        registers.d(slot)[lane]
-                    } else {
-                        registers.w(slot)[lane].into()
-                    };
-                    let part = if wide_parts {
-                        part
-                    } else {
-                        part & ((1 << self.part_bits) - 1)
-                    };
+                    let part = if wide_parts { registers.d(slot)[lane] } else { registers.w(slot)[lane].into() };
+                    let part = if wide_parts { part } else { part & ((1 << self.part_bits) - 1) };
                     value |= u128::from(part) << (index as u32 * self.part_bits);
                 }
                 word[lane] = value as u32;
@@ -115,11 +107,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         && let Some(kind) = clock(name)
     {
         let wide = matches!(kind, Clock::Cycles64 | Clock::Timer64);
-        let to = if wide {
-            d.double_destination(to)?
-        } else {
-            d.word_destination(to)?
-        };
+        let to = if wide { d.double_destination(to)? } else { d.word_destination(to)? };
         return Ok(Some(Op::Clock { kind, to }));
     }
     match (to, from) {
@@ -129,11 +117,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             1 => {
                 let (a, negated) = d.predicate_source(from)?;
                 let to = d.predicate_destination(to)?;
-                let f = if negated {
-                    |d: &mut u32, a: &u32| *d = !*a
-                } else {
-                    |d: &mut u32, a: &u32| *d = *a
-                };
+                let f = if negated { |d: &mut u32, a: &u32| *d = !*a } else { |d: &mut u32, a: &u32| *d = *a };
                 Ok(Some(Op::Lane(LaneOp::PP { f, d: to, a })))
             }
             64 => {
@@ -175,12 +159,7 @@ fn pack(d: &mut Decoder, ty: Ty, whole: &Operand, parts: &[Operand], pack: bool)
     if bits == 32 && parts.len() == 2 && pack {
         let (a, b) = (d.word(&parts[0], part_ty)?, d.word(&parts[1], part_ty)?);
         let to = d.word_destination(whole)?;
-        return Ok(Op::Lane(LaneOp::WWW {
-            f: lanes!(W(a: W, b: W), (a & 0xFFFF) | b << 16),
-            d: to,
-            a,
-            b,
-        }));
+        return Ok(Op::Lane(LaneOp::WWW { f: lanes!(W(a: W, b: W), (a & 0xFFFF) | b << 16), d: to, a, b }));
     }
     let mut slots = Vec::new();
     for part in parts {
@@ -200,32 +179,15 @@ fn pack(d: &mut Decoder, ty: Ty, whole: &Operand, parts: &[Operand], pack: bool)
         (_, false) => vec![d.word(whole, ty)?],
     };
     let whole_file = if bits >= 64 { File::Double } else { File::Word };
-    Ok(Op::Pack(Box::new(PackOp {
-        pack,
-        whole: whole_slots,
-        whole_file,
-        parts: slots,
-        part_bits,
-    })))
+    Ok(Op::Pack(Box::new(PackOp { pack, whole: whole_slots, whole_file, parts: slots, part_bits })))
 }
 
 /// Decodes `cvta`: between an address in a space and a generic one.
-pub(super) fn decode_cvta(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
+pub(super) fn decode_cvta(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     let to_space = m.take("to");
-    let Some(space) = m.any(&[
-        "global",
-        "shared",
-        "shared::cta",
-        "shared::cluster",
-        "local",
-        "param",
-        "param::entry",
-        "const",
-    ]) else {
+    let Some(space) =
+        m.any(&["global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "const"])
+    else {
         return Ok(None);
     };
     let Some(ty) = m.ty() else { return Ok(None) };
@@ -238,11 +200,7 @@ pub(super) fn decode_cvta(
         "param" | "param::entry" => PARAM_WINDOW,
         _ => SHARED_WINDOW,
     };
-    let window = d.constant_double(if to_space {
-        window.wrapping_neg()
-    } else {
-        window
-    });
+    let window = d.constant_double(if to_space { window.wrapping_neg() } else { window });
     let [to, from] = d.operands(i)?;
     // A variable's own address may stand for the register.
     let a = match from {
@@ -253,30 +211,14 @@ pub(super) fn decode_cvta(
         _ => d.double(from, ty)?,
     };
     let f = lanes!(D(a: D, b: D), a.wrapping_add(b));
-    Ok(Some(Op::Lane(LaneOp::DDD {
-        f,
-        d: d.double_destination(to)?,
-        a,
-        b: window,
-    })))
+    Ok(Some(Op::Lane(LaneOp::DDD { f, d: d.double_destination(to)?, a, b: window })))
 }
 
 /// Decodes `isspacep`: whether a generic address lies in a space.
-pub(super) fn decode_isspacep(
-    d: &mut Decoder,
-    i: &Instruction,
-    m: &mut Modifiers,
-) -> Result<Option<Op>> {
-    let Some(space) = m.any(&[
-        "global",
-        "shared",
-        "shared::cta",
-        "shared::cluster",
-        "local",
-        "param",
-        "param::entry",
-        "const",
-    ]) else {
+pub(super) fn decode_isspacep(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
+    let Some(space) =
+        m.any(&["global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "const"])
+    else {
         return Ok(None);
     };
     let f = match space {
@@ -292,11 +234,7 @@ pub(super) fn decode_isspacep(
 /// Reads a clock into a register.
 pub(super) fn read_clock(cx: &mut crate::ptx::exec::Cx, kind: Clock, to: u32) {
     // Cycles are instructions executed: what matters is that they grow.
-    let cycles = cx
-        .world
-        .executed
-        .wrapping_mul(4)
-        .wrapping_add(cx.warp.counters.total());
+    let cycles = cx.world.executed.wrapping_mul(4).wrapping_add(cx.warp.counters.total());
     let nanoseconds = cx.l.started.elapsed().as_nanos() as u64;
     let mask = cx.mask;
     let registers = &mut cx.warp.registers;

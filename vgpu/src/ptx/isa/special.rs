@@ -21,13 +21,9 @@ pub(super) fn exp2(x: f32) -> f32 {
     let p = 1.0
         + r * (1.0
             + r * (1.0 / 2.0
-                + r * (1.0 / 6.0
-                    + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r / 5040.0))))));
+                + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r / 5040.0))))));
     let scale = f64::from_bits(
-        (1023_i64
-            .wrapping_add(shifted.to_bits() as i64)
-            .wrapping_sub(MAGIC.to_bits() as i64) as u64)
-            << 52,
+        (1023_i64.wrapping_add(shifted.to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64) as u64) << 52,
     );
     let result = (p * scale) as f32;
     if x.is_nan() { x } else { result }
@@ -57,11 +53,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         ("sin", Ty::F32) => function!(x, f64::from(x).sin() as f32),
         ("cos", Ty::F32) => function!(x, f64::from(x).cos() as f32),
         ("tanh", Ty::F32) => function!(x, f64::from(x).tanh() as f32),
-        ("rsqrt", Ty::F64) => d.dd(
-            i,
-            ty,
-            lanes!(D(a: D), (1.0 / f64::from_bits(a).sqrt()).to_bits()),
-        ),
+        ("rsqrt", Ty::F64) => d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a).sqrt()).to_bits())),
         _ => return Ok(None),
     };
     let _ = NAN;
@@ -75,10 +67,7 @@ mod tests {
         for step in -64_000..64_000 {
             let x = step as f32 / 512.0;
             let (got, exact) = (super::exp2(x), f64::from(x).exp2() as f32);
-            assert!(
-                got.to_bits().abs_diff(exact.to_bits()) <= 1,
-                "{x}: {got} {exact}"
-            );
+            assert!(got.to_bits().abs_diff(exact.to_bits()) <= 1, "{x}: {got} {exact}");
         }
         assert_eq!(super::exp2(f32::NEG_INFINITY), 0.0);
         assert_eq!(super::exp2(f32::INFINITY), f32::INFINITY);

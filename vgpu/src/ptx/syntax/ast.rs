@@ -198,12 +198,7 @@ impl Instruction {
 
 impl std::fmt::Display for Operand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        fn list(
-            f: &mut std::fmt::Formatter<'_>,
-            operands: &[Operand],
-            open: char,
-            close: char,
-        ) -> std::fmt::Result {
+        fn list(f: &mut std::fmt::Formatter<'_>, operands: &[Operand], open: char, close: char) -> std::fmt::Result {
             write!(f, "{open}")?;
             for (index, operand) in operands.iter().enumerate() {
                 if index > 0 {
@@ -228,11 +223,7 @@ impl std::fmt::Display for Operand {
             Self::Sink => f.write_str("_"),
             Self::Vector(operands) => list(f, operands, '{', '}'),
             Self::Pair(a, b) => write!(f, "{a}|{b}"),
-            Self::Address {
-                base,
-                offset,
-                coordinates,
-            } => {
+            Self::Address { base, offset, coordinates } => {
                 write!(f, "[")?;
                 match (base, offset) {
                     (Some(base), 0) => write!(f, "{base}")?,

@@ -39,10 +39,7 @@ pub(super) struct Tokens<'a> {
 }
 
 pub(super) fn error(position: Position, message: impl Into<String>) -> Error {
-    Error::Parse {
-        location: Location::text(position.line, position.column),
-        message: message.into(),
-    }
+    Error::Parse { location: Location::text(position.line, position.column), message: message.into() }
 }
 
 fn is_name(byte: u8) -> bool {
@@ -66,10 +63,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn position(&self) -> Position {
-        Position {
-            line: self.line,
-            column: (self.at - self.line_start + 1) as u32,
-        }
+        Position { line: self.line, column: (self.at - self.line_start + 1) as u32 }
     }
 
     fn newline(&mut self) {
@@ -93,11 +87,7 @@ impl<'a> Lexer<'a> {
                     if let Ok(comment) = std::str::from_utf8(comment)
                         && let Some((_, names)) = comment.split_once("implicit-def:")
                     {
-                        implicit.extend(
-                            names
-                                .split_whitespace()
-                                .filter(|name| name.starts_with('%')),
-                        );
+                        implicit.extend(names.split_whitespace().filter(|name| name.starts_with('%')));
                     }
                 }
                 (b'/', b'*') => {
@@ -107,11 +97,7 @@ impl<'a> Lexer<'a> {
                         if self.at >= self.text.len() {
                             return Err(error(start, "this comment is not closed"));
                         }
-                        if self.peek(0) == b'\n' {
-                            self.newline()
-                        } else {
-                            self.at += 1
-                        }
+                        if self.peek(0) == b'\n' { self.newline() } else { self.at += 1 }
                     }
                     self.at += 2;
                 }
@@ -147,11 +133,7 @@ impl<'a> Lexer<'a> {
                     if self.at >= self.text.len() || self.peek(0) == b'\n' {
                         return Err(error(position, "this string is not closed"));
                     }
-                    self.at += if self.peek(0) == b'\\' && self.at + 1 < self.text.len() {
-                        2
-                    } else {
-                        1
-                    };
+                    self.at += if self.peek(0) == b'\\' && self.at + 1 < self.text.len() { 2 } else { 1 };
                     self.at = self.at.min(self.text.len());
                 }
                 self.at += 1;
@@ -170,10 +152,7 @@ impl<'a> Lexer<'a> {
             }
             _ => Err(error(
                 position,
-                format!(
-                    "unexpected character {:?}",
-                    self.text[start..].chars().next().unwrap_or(' ')
-                ),
+                format!("unexpected character {:?}", self.text[start..].chars().next().unwrap_or(' ')),
             )),
         }
     }
@@ -216,40 +195,24 @@ impl<'a> Lexer<'a> {
                 }
             }
             word = &self.text[start..self.at];
-            return word
-                .parse()
-                .map(|value| Token::Number(Number::Double(value)))
-                .map_err(|_| bad(word));
+            return word.parse().map(|value| Token::Number(Number::Double(value))).map_err(|_| bad(word));
         }
         let digits = word.strip_suffix('U').unwrap_or(word);
-        let value = if let Some(digits) = digits
-            .strip_prefix("0x")
-            .or_else(|| digits.strip_prefix("0X"))
-        {
+        let value = if let Some(digits) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
             u64::from_str_radix(digits, 16)
-        } else if let Some(digits) = digits
-            .strip_prefix("0b")
-            .or_else(|| digits.strip_prefix("0B"))
-        {
+        } else if let Some(digits) = digits.strip_prefix("0b").or_else(|| digits.strip_prefix("0B")) {
             u64::from_str_radix(digits, 2)
         } else if digits.len() > 1 && digits.starts_with('0') {
             u64::from_str_radix(&digits[1..], 8)
         } else {
             digits.parse()
         };
-        value
-            .map(|value| Token::Number(Number::Integer(value.into())))
-            .map_err(|_| bad(word))
+        value.map(|value| Token::Number(Number::Integer(value.into()))).map_err(|_| bad(word))
     }
 }
 
 pub(super) fn tokens(text: &str) -> Result<Tokens<'_>, Error> {
-    let mut lexer = Lexer {
-        text,
-        at: 0,
-        line: 1,
-        line_start: 0,
-    };
+    let mut lexer = Lexer { text, at: 0, line: 1, line_start: 0 };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     let mut implicit = Vec::new();
     loop {
@@ -271,12 +234,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<Token<'_>> {
-        tokens(text)
-            .unwrap()
-            .tokens
-            .into_iter()
-            .map(|t| t.token)
-            .collect()
+        tokens(text).unwrap().tokens.into_iter().map(|t| t.token).collect()
     }
 
     #[test]
@@ -292,10 +250,7 @@ mod tests {
         assert_eq!(number("0b101"), Number::Integer(5));
         assert_eq!(number("42U"), Number::Integer(42));
         assert_eq!(number("1.5e-3"), Number::Double(0.0015));
-        assert_eq!(
-            number("0xFFFFFFFFFFFFFFFF"),
-            Number::Integer(u64::MAX.into())
-        );
+        assert_eq!(number("0xFFFFFFFFFFFFFFFF"), Number::Integer(u64::MAX.into()));
     }
 
     #[test]
@@ -309,13 +264,7 @@ mod tests {
 
     #[test]
     fn broken_text_is_an_error() {
-        for text in [
-            "\"abc",
-            "/* ",
-            "0f123G5678",
-            "99999999999999999999",
-            "\u{e9}",
-        ] {
+        for text in ["\"abc", "/* ", "0f123G5678", "99999999999999999999", "\u{e9}"] {
             assert!(super::tokens(text).is_err(), "{text}");
         }
     }

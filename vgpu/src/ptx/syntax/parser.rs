@@ -1,8 +1,6 @@
 //! The PTX parser: recursive descent over the tokens, errors with line and column.
 
-use super::ast::{
-    Function, Initial, Instruction, Module, Number, Operand, Position, Statement, Variable,
-};
+use super::ast::{Function, Initial, Instruction, Module, Number, Operand, Position, Statement, Variable};
 use super::lexer::{self, Spanned, Token, error};
 use crate::error::Result;
 
@@ -14,13 +12,7 @@ const MAX_REGISTERS: i128 = 1 << 20;
 /// Parses a module.
 pub fn parse(text: &str) -> Result<Module> {
     let tokens = lexer::tokens(text)?;
-    Parser {
-        tokens: &tokens.tokens,
-        implicit: &tokens.implicit,
-        at: 0,
-        depth: 0,
-    }
-    .module()
+    Parser { tokens: &tokens.tokens, implicit: &tokens.implicit, at: 0, depth: 0 }.module()
 }
 
 struct Parser<'t, 'a> {
@@ -53,10 +45,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn fail<T>(&self, wanted: &str) -> Result<T> {
-        Err(error(
-            self.position(),
-            format!("expected {wanted}, found {}", self.token()),
-        ))
+        Err(error(self.position(), format!("expected {wanted}, found {}", self.token())))
     }
 
     fn is(&self, text: &str) -> bool {
@@ -72,11 +61,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn expect(&mut self, text: &str) -> Result<()> {
-        if self.take(text) {
-            Ok(())
-        } else {
-            self.fail(&format!("`{text}`"))
-        }
+        if self.take(text) { Ok(()) } else { self.fail(&format!("`{text}`")) }
     }
 
     fn name(&mut self) -> Result<&'a str> {
@@ -131,8 +116,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn unsigned(&mut self) -> Result<u64> {
         let position = self.position();
-        u64::try_from(self.integer()?)
-            .map_err(|_| error(position, "expected a number that is not negative"))
+        u64::try_from(self.integer()?).map_err(|_| error(position, "expected a number that is not negative"))
     }
 
     fn small(&mut self) -> Result<u32> {
@@ -141,10 +125,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn module(&mut self) -> Result<Module> {
-        let mut module = Module {
-            address_size: 64,
-            ..Module::default()
-        };
+        let mut module = Module { address_size: 64, ..Module::default() };
         if !self.is_directive("version") {
             return self.fail("`.version` at the start of the module");
         }
@@ -243,9 +224,7 @@ impl<'a> Parser<'_, 'a> {
         loop {
             if self.take_directive("extern") {
                 external = true;
-            } else if !(self.take_directive("visible")
-                || self.take_directive("weak")
-                || self.take_directive("common"))
+            } else if !(self.take_directive("visible") || self.take_directive("weak") || self.take_directive("common"))
             {
                 break;
             }
@@ -265,12 +244,7 @@ impl<'a> Parser<'_, 'a> {
                 if !self.take(",") {
                     break;
                 }
-                variable = Variable {
-                    elements: None,
-                    initial: Vec::new(),
-                    space: space.clone(),
-                    ..variable
-                };
+                variable = Variable { elements: None, initial: Vec::new(), space: space.clone(), ..variable };
             }
             self.expect(";")?;
         }
@@ -283,18 +257,10 @@ impl<'a> Parser<'_, 'a> {
         while self.take_directive("attribute") {
             self.parenthesised()?;
         }
-        let returns = if self.is("(") {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+        let returns = if self.is("(") { self.parameters()? } else { Vec::new() };
         let position = self.position();
         let name = self.name()?.to_owned();
-        let params = if self.is("(") {
-            self.parameters()?
-        } else {
-            Vec::new()
-        };
+        let params = if self.is("(") { self.parameters()? } else { Vec::new() };
         let mut directives = Vec::new();
         while self.is(".") {
             let name = self.dotted()?;
@@ -320,16 +286,7 @@ impl<'a> Parser<'_, 'a> {
         let range = start..self.at;
         let implicit = self.implicit.iter().filter(|(at, _)| range.contains(at));
         let implicit_definitions = implicit.map(|&(_, name)| name.to_owned()).collect();
-        Ok(Function {
-            name,
-            position,
-            entry,
-            returns,
-            params,
-            directives,
-            body,
-            implicit_definitions,
-        })
+        Ok(Function { name, position, entry, returns, params, directives, body, implicit_definitions })
     }
 
     fn parenthesised(&mut self) -> Result<()> {
@@ -363,26 +320,11 @@ impl<'a> Parser<'_, 'a> {
         let space = self.dotted()?;
         if !matches!(
             space.as_str(),
-            "global"
-                | "const"
-                | "shared"
-                | "shared::cta"
-                | "shared::cluster"
-                | "local"
-                | "param"
-                | "reg"
-                | "tex"
+            "global" | "const" | "shared" | "shared::cta" | "shared::cluster" | "local" | "param" | "reg" | "tex"
         ) {
-            return Err(error(
-                position,
-                format!("unknown directive or state space `.{space}`"),
-            ));
+            return Err(error(position, format!("unknown directive or state space `.{space}`")));
         }
-        let space = if space.starts_with("shared") {
-            "shared".to_owned()
-        } else {
-            space
-        };
+        let space = if space.starts_with("shared") { "shared".to_owned() } else { space };
         let mut variable = Variable {
             name: String::new(),
             position: Position::default(),
@@ -423,11 +365,8 @@ impl<'a> Parser<'_, 'a> {
             let size = if self.is("]") { 0 } else { self.unsigned()? };
             self.expect("]")?;
             let before = variable.elements.unwrap_or(1);
-            variable.elements = Some(
-                before
-                    .checked_mul(size)
-                    .ok_or_else(|| error(variable.position, "this array is too large"))?,
-            );
+            variable.elements =
+                Some(before.checked_mul(size).ok_or_else(|| error(variable.position, "this array is too large"))?);
         }
         if self.take("=") {
             self.initial(&mut variable.initial, 0)?;
@@ -462,15 +401,11 @@ impl<'a> Parser<'_, 'a> {
             Token::Name(name) => {
                 self.advance();
                 let offset = self.offset()?;
-                values.push(Initial::Address {
-                    name: name.to_owned(),
-                    offset,
-                });
+                values.push(Initial::Address { name: name.to_owned(), offset });
             }
             Token::Number(Number::Integer(mask)) if *self.ahead(1) == Token::Punctuation("(") => {
                 self.at += 2;
-                let generic = *self.token() == Token::Name("generic")
-                    && *self.ahead(1) == Token::Punctuation("(");
+                let generic = *self.token() == Token::Name("generic") && *self.ahead(1) == Token::Punctuation("(");
                 if generic {
                     self.at += 2;
                 }
@@ -481,11 +416,7 @@ impl<'a> Parser<'_, 'a> {
                     offset += self.offset()?;
                     self.expect(")")?;
                 }
-                values.push(Initial::MaskedAddress {
-                    mask: mask as u64,
-                    name,
-                    offset,
-                });
+                values.push(Initial::MaskedAddress { mask: mask as u64, name, offset });
             }
             _ => {
                 let number = self.number()?;
@@ -619,11 +550,7 @@ impl<'a> Parser<'_, 'a> {
                 if !(0..=MAX_REGISTERS).contains(&count) {
                     return Err(error(position, "expected a reasonable number of registers"));
                 }
-                statements.push(Statement::RegisterRange {
-                    ty: variable.ty,
-                    prefix,
-                    count: count as u32,
-                });
+                statements.push(Statement::RegisterRange { ty: variable.ty, prefix, count: count as u32 });
             } else {
                 self.variable_tail(&mut variable)?;
                 statements.push(Statement::Variable(variable));
@@ -662,13 +589,7 @@ impl<'a> Parser<'_, 'a> {
             }
         }
         self.expect(";")?;
-        Ok(Instruction {
-            position,
-            guard,
-            opcode,
-            modifiers,
-            operands,
-        })
+        Ok(Instruction { position, guard, opcode, modifiers, operands })
     }
 
     fn operand(&mut self) -> Result<Operand> {
@@ -749,29 +670,17 @@ impl<'a> Parser<'_, 'a> {
             }
             _ => {
                 let value = self.integer()?;
-                let value = i64::try_from(value)
-                    .or_else(|_| u64::try_from(value).map(|value| value as i64));
-                (
-                    None,
-                    value.map_err(|_| error(position, "this address is too large"))?,
-                )
+                let value = i64::try_from(value).or_else(|_| u64::try_from(value).map(|value| value as i64));
+                (None, value.map_err(|_| error(position, "this address is too large"))?)
             }
         };
         let coordinates = if self.take(",") {
-            if self.take("{") {
-                Some(self.operands("}")?)
-            } else {
-                Some(vec![self.operand()?])
-            }
+            if self.take("{") { Some(self.operands("}")?) } else { Some(vec![self.operand()?]) }
         } else {
             None
         };
         self.expect("]")?;
-        Ok(Operand::Address {
-            base,
-            offset,
-            coordinates,
-        })
+        Ok(Operand::Address { base, offset, coordinates })
     }
 }
 
@@ -785,10 +694,7 @@ mod tests {
         );
         let mut module = parse(&text)?;
         let function = module.functions.pop().expect("a function");
-        assert_eq!(
-            (function.params[1].elements, function.params[1].align),
-            (Some(128), Some(64))
-        );
+        assert_eq!((function.params[1].elements, function.params[1].align), (Some(128), Some(64)));
         assert_eq!(function.params[0].align, None);
         Ok(function.body.expect("a body"))
     }
@@ -825,10 +731,7 @@ mod tests {
              .loc 1 10 3
              ts: .branchtargets a, b;",
         )?;
-        assert!(matches!(
-            &body[0],
-            Statement::RegisterRange { count: 3, .. }
-        ));
+        assert!(matches!(&body[0], Statement::RegisterRange { count: 3, .. }));
         assert!(matches!(&body[2], Statement::Block(inner) if inner.len() == 4));
         assert!(matches!(&body[4], Statement::BranchTargets(_, targets) if targets.len() == 2));
         Ok(())
@@ -836,17 +739,10 @@ mod tests {
 
     #[test]
     fn errors_have_a_place() {
-        let error =
-            parse(".version 8.0\n.target sm_80\n.entry k()\n{\n  add.s32 %r1 %r2;\n}").unwrap_err();
+        let error = parse(".version 8.0\n.target sm_80\n.entry k()\n{\n  add.s32 %r1 %r2;\n}").unwrap_err();
         assert_eq!(error.to_string(), "5:15: expected `;`, found `%r2`");
         assert!(parse("").is_err());
         assert!(parse(&format!(".version 8.0 .entry k() {}", "{".repeat(100_000))).is_err());
-        assert!(
-            parse(&format!(
-                ".version 8.0 .entry k() {{ a {}",
-                "{".repeat(100_000)
-            ))
-            .is_err()
-        );
+        assert!(parse(&format!(".version 8.0 .entry k() {{ a {}", "{".repeat(100_000))).is_err());
     }
 }
