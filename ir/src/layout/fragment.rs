@@ -124,6 +124,43 @@ pub fn mfma_accumulator_f64() -> LinearLayout {
     run(layout, Dim::Register, 0, 2)
 }
 
+/// The generations of AMD's WMMA instructions for wavefronts of 32 lanes, of shape 16x16 with 32-bit accumulators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Wmma {
+    /// RDNA 3 (gfx11): both halves of the wavefront hold the same operand.
+    Rdna3,
+    /// RDNA 4 (gfx12): the halves share an operand between them.
+    Rdna4,
+}
+
+/// AMD WMMA: operand A over (16, K). On RDNA 3 a lane holds all K elements of a row, on RDNA 4 half of them.
+pub fn wmma_operand_a(generation: Wmma, k: u32) -> LinearLayout {
+    let bits = extent_bits(k);
+    match generation {
+        Wmma::Rdna3 => {
+            let rows = run(run(origin(), Dim::Register, 1, bits), Dim::Lane, 0, 4);
+            let lanes = rows.bases(Dim::Lane).iter().copied().chain([0]).collect();
+            rows.with_bases(Dim::Lane, lanes)
+        }
+        Wmma::Rdna4 => run(run(run(origin(), Dim::Register, 1, bits - 1), Dim::Lane, 0, 4), Dim::Lane, 1, 1),
+    }
+}
+
+/// AMD WMMA: operand B over (K, 16). As A, with the axes exchanged.
+pub fn wmma_operand_b(generation: Wmma, k: u32) -> LinearLayout {
+    wmma_operand_a(generation, k).permute(&[1, 0]).expect("a fragment has two axes")
+}
+
+/// AMD WMMA: the accumulator over (16, 16), 8 registers a lane. The halves of the wavefront hold odd and even rows on
+/// RDNA 3, the upper and the lower ones on RDNA 4.
+pub fn wmma_accumulator(generation: Wmma) -> LinearLayout {
+    let columns = run(origin(), Dim::Lane, 1, 4);
+    match generation {
+        Wmma::Rdna3 => run(run(columns, Dim::Lane, 0, 1), Dim::Register, 0, 3),
+        Wmma::Rdna4 => run(run(columns, Dim::Register, 0, 3), Dim::Lane, 0, 1),
+    }
+}
+
 impl LinearLayout {
     /// The fragment repeated over a tile: warps side by side, each bit of the warp number doubling the extent along the
     /// axis given for it (`None`: the two halves hold the same), then further registers, the last axis first.
@@ -145,7 +182,8 @@ impl LinearLayout {
 #[cfg(test)]
 mod tests {
     //! The tables of the PTX ISA ("Matrix Fragments for mma.m16n8k*", "Register Fragments for wgmma") and of the CDNA3
-    //! ISA ("Matrix fused multiply-add": layouts of A, B, C and D), written out as their formulas.
+    //! ISA ("Matrix fused multiply-add": layouts of A, B, C and D), written out as their formulas; and those of the RDNA 3
+    //! and RDNA 4 ISAs for WMMA.
 
     use super::*;
 
@@ -264,6 +302,21 @@ mod tests {
         check(&mfma_accumulator(Mfma::M32), 16, 64, 1, |i, lane, _| (8 * (i / 4) + 4 * (lane / 32) + i % 4, lane % 32));
         check(&mfma_accumulator(Mfma::M16), 4, 64, 1, |i, lane, _| (4 * (lane / 16) + i, lane % 16));
         check(&mfma_accumulator_f64(), 4, 64, 1, |i, lane, _| (4 * i + lane / 16, lane % 16));
+    }
+
+    #[test]
+    fn wmma_fragments() {
+        check(&wmma_operand_a(Wmma::Rdna4, 16), 8, 32, 1, |i, lane, _| (lane % 16, 8 * (lane / 16) + i));
+        check(&wmma_operand_b(Wmma::Rdna4, 16), 8, 32, 1, |i, lane, _| (8 * (lane / 16) + i, lane % 16));
+        check(&wmma_accumulator(Wmma::Rdna4), 8, 32, 1, |i, lane, _| (8 * (lane / 16) + i, lane % 16));
+        check(&wmma_accumulator(Wmma::Rdna3), 8, 32, 1, |i, lane, _| (2 * i + lane / 16, lane % 16));
+        let operand = wmma_operand_a(Wmma::Rdna3, 16);
+        for lane in 0..32 {
+            for i in 0..16 {
+                assert_eq!(operand.coordinates(&[(Dim::Register, i), (Dim::Lane, lane)]), [lane % 16, i]);
+            }
+        }
+        assert_eq!(operand.free_bits(Dim::Lane), 16);
     }
 
     #[test]
