@@ -9,6 +9,7 @@
 //! | `print` | the text of `print` |
 //!
 //! What is fixed here beyond the ops' own documentation:
+//! - Only valid functions run: a function is verified first.
 //! - Programs run one after another, axis 0 of the grid fastest. Races are not found here.
 //! - Elements of one op are handled in row-major order: of duplicate stores the last wins.
 //! - A function of floats is evaluated in `f64` and rounded once to the element type ([`crate::numeric`]).
@@ -79,6 +80,9 @@ impl Executor for Interpreter {
     }
 
     fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+        if let Err(errors) = crate::verify::verify(function) {
+            return Err(ExecError::Compile(errors[0].to_string()));
+        }
         check_args(function, args)?;
         for (param, arg) in function.params.iter().zip(&*args) {
             if let (ParamKind::View { spec, .. }, HostArg::Tensor(t)) = (&param.kind, arg) {

@@ -7,20 +7,37 @@
 //! | [`cse`] | `cse`: equal computations are merged |
 //! | [`dce`] | `dce`: what nothing needs is removed |
 //! | [`expand_math`] | `expand-math`: math functions become arithmetic |
+//! | [`if_convert`] | `if-convert`: cheap branches become selects |
+//! | [`licm`] | `licm`: what does not change leaves its loop |
+//! | [`unroll`] | `unroll`: bodies of loops are repeated |
+//! | [`clone`] | copies of blocks |
 //! | [`rewrite`] | the frame of passes that replace ops one by one |
 
 pub mod assign_layouts;
 pub mod canonicalize;
+pub mod clone;
 pub mod cse;
 pub mod dce;
 pub mod expand_math;
+pub mod if_convert;
+pub mod licm;
 pub mod rewrite;
+pub mod unroll;
 
 use crate::pass::Registry;
 
 /// Adds the passes to a registry.
 pub fn register(registry: &mut Registry) {
-    for info in [assign_layouts::INFO, canonicalize::INFO, cse::INFO, dce::INFO, expand_math::INFO] {
+    for info in [
+        assign_layouts::INFO,
+        canonicalize::INFO,
+        cse::INFO,
+        dce::INFO,
+        expand_math::INFO,
+        if_convert::INFO,
+        licm::INFO,
+        unroll::INFO,
+    ] {
         registry.register(info);
     }
 }
