@@ -3,7 +3,9 @@
 //! | module | subject |
 //! |---|---|
 //! | [`filetest`] | tests as `.tile` files: text, passes, runs, compilation |
+//! | [`generate`] | generated programs with arguments, and their comparison |
 //! | [`value`] | arguments of kernels as text |
 
 pub mod filetest;
+pub mod generate;
 pub mod value;

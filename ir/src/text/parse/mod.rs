@@ -18,6 +18,8 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
+pub use self::ops::mnemonics;
+
 use self::cursor::Cursor;
 use self::ops::Types;
 use super::error::{ParseError, ParseErrorKind};

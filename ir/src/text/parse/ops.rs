@@ -20,7 +20,7 @@ pub(super) type Types = Option<(SmallVec<[Type; 2]>, Pos)>;
 pub(super) type Parsed = (OpKind, Types);
 
 /// Names of ops other than the elementwise ones, for suggestions.
-const MNEMONICS: [&str; 43] = [
+const MNEMONICS: [&str; 46] = [
     "arange",
     "arg_reduce",
     "assert",
@@ -62,9 +62,18 @@ const MNEMONICS: [&str; 43] = [
     "splat",
     "split",
     "store",
+    "view_base",
+    "view_extent",
+    "view_stride",
     "while",
     "yield",
 ];
+
+/// The names of all ops.
+pub fn mnemonics() -> impl Iterator<Item = &'static str> {
+    let unary = UnaryOp::ALL.iter().map(|op| op.name());
+    MNEMONICS.into_iter().chain(unary).chain(BinaryOp::ALL.iter().map(|op| op.name()))
+}
 
 /// What a memory op addresses, before the extents of a box are known.
 enum Place {
@@ -112,10 +121,7 @@ impl Parser<'_, '_> {
             }
             _ => {
                 let error = self.error(ParseErrorKind::UnknownOp(mnemonic.to_owned()), pos);
-                let names = MNEMONICS.into_iter().chain(["view_base", "view_extent", "view_stride"]);
-                let names = names.chain(UnaryOp::ALL.iter().map(|op| op.name()));
-                let names = names.chain(BinaryOp::ALL.iter().map(|op| op.name()));
-                Err(match nearest(mnemonic, names) {
+                Err(match nearest(mnemonic, mnemonics()) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => error,
                 })
