@@ -57,9 +57,9 @@ pub(crate) fn int_literal(elem: ScalarType, value: i128) -> Literal {
 /// What can stand where a tile of element type `T` and shape `S` is an argument: such a tile, one that repeats
 /// to that shape, or a number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be used where elements of `{T}` are expected",
-    label = "expected a tile of `{T}`, a scalar of `{T}`, or a number",
-    note = "convert a tile of another element type with `.cast::<{T}>()`"
+    message = "`{Self}` cannot be used as a tile of `{T}` with shape `{S}`",
+    label = "a tile of `{T}` with shape `{S}`, a scalar of `{T}`, or a number is needed here",
+    note = "convert the element type with `.cast::<{T}>()`; insert missing axes with `.expand::<AXIS>()`"
 )]
 pub trait Operand<T, S: Shape> {
     /// The value, repeated to shape `S`.

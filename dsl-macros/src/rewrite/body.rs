@@ -23,7 +23,8 @@ pub struct Rewriter<'a> {
 }
 
 /// Methods whose position arguments may mix scalars and numbers: an array becomes a tuple.
-const TAKES_POSITION: &[&str] = &["tile", "tile_at", "tile_mut", "tile_at_mut", "get", "get_or", "set"];
+const TAKES_POSITION: &[&str] =
+    &["tile", "tile_at", "tile_mut", "tile_at_mut", "get", "get_or", "set", "store_tile", "store_tile_at"];
 
 impl<'a> Rewriter<'a> {
     /// A rewriter of a function whose parameters `known` are known at build time.

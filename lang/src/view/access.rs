@@ -119,23 +119,21 @@ impl<'v, T: Element, S: Shape, A> Place<'v, T, S, A> {
 
     /// Writes the tile; what lies outside of the tensor is not written.
     #[track_caller]
-    pub fn store(self, value: impl Operand<T, S>)
+    pub fn store(self, value: Tile<T, S>)
     where
         A: Writable,
     {
-        let value = value.operand();
-        self.store_impl(value, None);
+        self.store_impl(value.handle(), None);
     }
 
     /// Writes the tile where `mask` is true.
     #[track_caller]
-    pub fn store_masked<M: Shape + BroadcastTo<S>>(self, value: impl Operand<T, S>, mask: Tile<bool, M>)
+    pub fn store_masked<M: Shape + BroadcastTo<S>>(self, value: Tile<T, S>, mask: Tile<bool, M>)
     where
         A: Writable,
     {
-        let value = value.operand();
         let mask = broadcast(mask.handle(), M::extents(), S::extents());
-        self.store_impl(value, Some(mask));
+        self.store_impl(value.handle(), Some(mask));
     }
 
     #[track_caller]

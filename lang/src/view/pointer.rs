@@ -65,8 +65,8 @@ impl<T: Element, S: Shape> Tile<Ptr<T>, S> {
     /// # Safety
     /// Every pointer is to memory for an element of `T` that nothing else accesses meanwhile.
     #[track_caller]
-    pub unsafe fn store(self, value: impl Operand<T, S>) {
-        self.store_impl(value.operand(), None);
+    pub unsafe fn store(self, value: Tile<T, S>) {
+        self.store_impl(value.handle(), None);
     }
 
     /// Writes through the pointers where `mask` is true.
@@ -74,10 +74,9 @@ impl<T: Element, S: Shape> Tile<Ptr<T>, S> {
     /// # Safety
     /// As [`store`](Self::store), for the pointers where `mask` is true.
     #[track_caller]
-    pub unsafe fn store_masked<M: Shape + BroadcastTo<S>>(self, value: impl Operand<T, S>, mask: Tile<bool, M>) {
-        let value = value.operand();
+    pub unsafe fn store_masked<M: Shape + BroadcastTo<S>>(self, value: Tile<T, S>, mask: Tile<bool, M>) {
         let mask = broadcast(mask.handle(), M::extents(), S::extents());
-        self.store_impl(value, Some(mask));
+        self.store_impl(value.handle(), Some(mask));
     }
 
     #[track_caller]

@@ -232,6 +232,18 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         TileMut::new(&self.view, place.coords())
     }
 
+    /// Writes a tile at these coordinates, in units of its extents: `tile_mut` and `store` in one.
+    #[track_caller]
+    pub fn store_tile<S: Ranked<R>>(&mut self, coords: impl Coords<R>, value: Tile<T, S>) {
+        self.tile_mut::<S>(coords).store(value);
+    }
+
+    /// Writes a tile whose first element goes to this place, in elements: `tile_at_mut` and `store` in one.
+    #[track_caller]
+    pub fn store_tile_at<S: Ranked<R>>(&mut self, place: impl Coords<R>, value: Tile<T, S>) {
+        self.tile_at_mut::<S>(place).store(value);
+    }
+
     /// One element; zero outside of the tensor.
     #[track_caller]
     pub fn get(&self, place: impl Coords<R>) -> Scalar<T> {
@@ -317,8 +329,8 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     /// Writes elements to these indices; nothing outside of the tensor. Which of two elements with equal
     /// indices stays is not specified.
     #[track_caller]
-    pub fn scatter<I: Indices<R>>(&mut self, indices: I, value: impl Operand<T, I::Shape>) {
-        self.scatter_impl::<I::Shape>(indices.indices(), value.operand(), None);
+    pub fn scatter<I: Indices<R>>(&mut self, indices: I, value: Tile<T, I::Shape>) {
+        self.scatter_impl::<I::Shape>(indices.indices(), value.handle(), None);
     }
 
     /// As [`scatter`](Self::scatter), only where `mask` is true.
@@ -326,11 +338,11 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     pub fn scatter_masked<I: Indices<R>, M: Shape + BroadcastTo<I::Shape>>(
         &mut self,
         indices: I,
-        value: impl Operand<T, I::Shape>,
+        value: Tile<T, I::Shape>,
         mask: Tile<bool, M>,
     ) {
         let mask = broadcast(mask.handle(), M::extents(), I::Shape::extents());
-        self.scatter_impl::<I::Shape>(indices.indices(), value.operand(), Some(mask));
+        self.scatter_impl::<I::Shape>(indices.indices(), value.handle(), Some(mask));
     }
 
     #[track_caller]

@@ -9,7 +9,6 @@ use super::access::{Place, ReadWrite};
 use super::tensor::{ViewParts, ceil_div, scale};
 use crate::context::{self, Handle};
 use crate::elem::Element;
-use crate::literal::Operand;
 use crate::ops::operators::binary;
 use crate::shape::Shape;
 use crate::shape::broadcast::BroadcastTo;
@@ -69,19 +68,19 @@ impl<T: Element, S: Shape> Tiles<T, S> {
 
     /// Writes this program's tile; what lies outside of the output is not written.
     #[track_caller]
-    pub fn store(&mut self, value: impl Operand<T, S>) {
+    pub fn store(&mut self, value: Tile<T, S>) {
         self.place().store(value);
     }
 
     /// Writes this program's tile where `mask` is true.
     #[track_caller]
-    pub fn store_masked<M: Shape + BroadcastTo<S>>(&mut self, value: impl Operand<T, S>, mask: Tile<bool, M>) {
+    pub fn store_masked<M: Shape + BroadcastTo<S>>(&mut self, value: Tile<T, S>, mask: Tile<bool, M>) {
         self.place().store_masked(value, mask);
     }
 
     /// As [`store`](Self::store), under this cache policy.
     #[track_caller]
-    pub fn store_cached(&mut self, value: impl Operand<T, S>, hint: CacheHint) {
+    pub fn store_cached(&mut self, value: Tile<T, S>, hint: CacheHint) {
         self.place().cache(hint).store(value);
     }
 

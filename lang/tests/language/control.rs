@@ -25,7 +25,7 @@ fn if_statement(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     if v > 3 {
         r = v * 10;
     }
-    y.store(r);
+    y.store(full(r));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn if_value(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     } else {
         scalar(7)
     };
-    y.store(r);
+    y.store(full(r));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn several_results(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         b = a - 5;
         (a, b)
     };
-    y.store(c.0 * 1000 + c.1 * 100 + pair[1] * 10 + b);
+    y.store(full(c.0 * 1000 + c.1 * 100 + pair[1] * 10 + b));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn runtime_for(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     for i in (0..n).step_by(2).stages(3).unroll(2) {
         sum += 10_000 * i;
     }
-    y.store(sum);
+    y.store(full(sum));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn nested_for(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         }
         sum = sum * 2 + row;
     }
-    y.store(sum * 100 + last);
+    y.store(full(sum * 100 + last));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn unrolled_for(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     for p in parts {
         sum = sum + p;
     }
-    y.store(sum * count);
+    y.store(full(sum * count));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn runtime_while(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
         steps += 1;
     }
-    y.store(steps);
+    y.store(full(steps));
 }
 
 fn collatz(mut n: i32) -> i32 {
@@ -204,7 +204,7 @@ fn host_while(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>, #[comptime] n: u32
         v += 1;
         left /= 2;
     }
-    y.store(v);
+    y.store(full(v));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn endless(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         }
         n = 3 * n + 1;
     }
-    y.store(steps);
+    y.store(full(steps));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn for_break(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         }
         sum += i;
     }
-    y.store(sum);
+    y.store(full(sum));
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn partial_jumps(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         }
         sum += 2;
     }
-    y.store(sum);
+    y.store(full(sum));
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn break_out_of_unrolled(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         }
         sum += i;
     }
-    y.store(sum);
+    y.store(full(sum));
 }
 
 #[test]
@@ -349,11 +349,11 @@ fn early_return(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     for i in 0..v {
         r += 10;
         if i == 3 {
-            y.store(-r);
+            y.store(full(-r));
             return;
         }
     }
-    y.store(r);
+    y.store(full(r));
 }
 
 #[test]
@@ -369,13 +369,13 @@ fn return_out_of_nested_loops(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
         for j in 0..v {
             count += 1;
             if i * j == 6 {
-                y.store(count);
+                y.store(full(count));
                 return;
             }
         }
         count += 100;
     }
-    y.store(-count);
+    y.store(full(-count));
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn clamp_sign(v: Scalar<i32>) -> Scalar<i32> {
 #[kernel]
 fn with_helper(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     let v = x.get(y.index());
-    y.store(clamp_sign(v - 2) * 10 + clamp_sign(v * 60));
+    y.store(full(clamp_sign(v - 2) * 10 + clamp_sign(v * 60)));
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn struct_state(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     if v > 4 {
         stats.sum += 1000;
     }
-    y.store(stats.sum * 100 + stats.max.maximum(0));
+    y.store(full(stats.sum * 100 + stats.max.maximum(0)));
 }
 
 #[test]
@@ -477,7 +477,7 @@ fn comptime_mode(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>, #[comptime] mod
             r = scalar(by);
         }
     }
-    y.store(r);
+    y.store(full(r));
 }
 
 #[test]
@@ -516,7 +516,7 @@ fn let_else_continue(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>, #[comptime]
         };
         r += scaled;
     }
-    y.store(r);
+    y.store(full(r));
 }
 
 #[test]
@@ -532,7 +532,7 @@ fn escapes(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     for i in 0..n {
         all.push(i);
     }
-    y.store(all[0]);
+    y.store(full(all[0]));
 }
 
 #[test]

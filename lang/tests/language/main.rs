@@ -2,6 +2,9 @@
 
 extern crate tegula_lang as tegula;
 
+mod arith;
 mod control;
 mod examples;
 mod harness;
+mod memory;
+mod shapes;
