@@ -1,6 +1,6 @@
-//! Code generation for AMD GPUs: Tile IR with layouts to code objects.
+//! Code generation for AMD GPUs: Tile IR to code objects.
 //!
-//! [`compile`] takes a function as the GPU passes leave it and gives a linked code object with what a launcher must know.
+//! [`compile`] takes a function with or without layouts and gives a linked code object with what a launcher must know.
 //! No ROCm is involved.
 
 mod link;
@@ -31,7 +31,7 @@ pub struct CompiledAmd {
     pub timings: Timings,
 }
 
-/// Compiles a function with layouts for an architecture such as `gfx942`.
+/// Compiles a function for an architecture such as `gfx942`.
 ///
 /// # Errors
 /// If the name is not that of an AMD architecture, an op is not supported there, the kernel needs more shared memory than

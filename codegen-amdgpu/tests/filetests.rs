@@ -7,8 +7,6 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tegula_codegen::target::Architecture;
 use tegula_codegen_amdgpu::{Options, compile};
 use tegula_ir::function::Function;
-use tegula_ir::pass::{Pass, PassContext};
-use tegula_ir::passes::assign_layouts::AssignLayouts;
 use tegula_ir::testing::filetest::{Command, TestFile, collect};
 use tegula_ir::text::parse_module;
 
@@ -56,12 +54,9 @@ fn marked_targets(text: &str) -> Vec<String> {
     }
 }
 
-fn check(mut function: Function, target: &str) -> Result<(), String> {
+fn check(function: Function, target: &str) -> Result<(), String> {
     let name = function.name.clone();
     let architecture = Architecture::by_name(target).map_err(|e| e.to_string())?;
-    AssignLayouts { lanes: architecture.warp_size }
-        .run(&mut function, &mut PassContext::new())
-        .map_err(|e| format!("@{name}: {e}"))?;
     let options = Options { keep_assembly: std::env::var_os("TEGULA_SHOW").is_some(), ..Options::default() };
     let compiled = compile(&function, target, &options).map_err(|e| format!("@{name}: {e}"))?;
     if let Some(assembly) = &compiled.assembly {

@@ -1,6 +1,6 @@
-//! Code generation for NVIDIA GPUs: Tile IR with layouts to PTX.
+//! Code generation for NVIDIA GPUs: Tile IR to PTX.
 //!
-//! [`compile`] takes a function as the GPU passes leave it and gives PTX text with what a launcher must know. No CUDA
+//! [`compile`] takes a function with or without layouts and gives PTX text with what a launcher must know. No CUDA
 //! toolkit is involved: the driver assembles the text. [`ptxas`] runs NVIDIA's assembler where there is one, to check the
 //! text or to see what it costs.
 
@@ -29,7 +29,7 @@ pub struct CompiledPtx {
     pub timings: Timings,
 }
 
-/// Compiles a function with layouts for an architecture such as `sm_90a`.
+/// Compiles a function for an architecture such as `sm_90a`.
 ///
 /// # Errors
 /// If the name is not that of an NVIDIA architecture, an op is not supported there, or the kernel needs more shared

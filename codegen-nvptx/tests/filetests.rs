@@ -4,11 +4,8 @@
 use std::path::Path;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tegula_codegen::target::Architecture;
 use tegula_codegen_nvptx::{Options, compile, ptxas};
 use tegula_ir::function::Function;
-use tegula_ir::pass::{Pass, PassContext};
-use tegula_ir::passes::assign_layouts::AssignLayouts;
 use tegula_ir::testing::filetest::{Command, TestFile, collect};
 use tegula_ir::text::parse_module;
 
@@ -53,12 +50,8 @@ fn marked_targets(text: &str) -> Vec<String> {
     }
 }
 
-fn check(mut function: Function, target: &str, assembler: Option<&Path>) -> Result<(), String> {
+fn check(function: Function, target: &str, assembler: Option<&Path>) -> Result<(), String> {
     let name = function.name.clone();
-    let architecture = Architecture::by_name(target).map_err(|e| e.to_string())?;
-    AssignLayouts { lanes: architecture.warp_size }
-        .run(&mut function, &mut PassContext::new())
-        .map_err(|e| format!("@{name}: {e}"))?;
     let compiled = compile(&function, target, &Options::default()).map_err(|e| format!("@{name}: {e}"))?;
     let Some(assembler) = assembler else { return Ok(()) };
     let assembled =

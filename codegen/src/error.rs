@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tegula_ir::pass::PassError;
 use thiserror::Error;
 
 use crate::session::{Diagnostic, Phase};
@@ -104,6 +105,10 @@ pub enum CodegenError {
         /// Which rule, and what was found.
         message: String,
     },
+
+    /// A pass before the lowering refused the function.
+    #[error("{0}")]
+    Pass(#[from] PassError),
 
     /// A code object could not be linked.
     #[error("linking the code object of `{kernel}` failed: {message}")]

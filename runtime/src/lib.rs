@@ -1,1 +1,3 @@
 //! Devices, memory, launches and the kernel cache.
+
+pub mod virtual_gpu;

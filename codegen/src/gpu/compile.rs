@@ -4,6 +4,7 @@ use inkwell::module::Module;
 use tegula_ir::function::Function;
 
 use super::kernel::{KernelInfo, lower_kernel};
+use super::prepare::prepare;
 use super::target::GpuTarget;
 use crate::error::CodegenError;
 use crate::session::{Machine, Phase, Session, Timings};
@@ -44,10 +45,11 @@ pub struct Optimized<'c> {
     pub llvm: Option<LlvmText>,
 }
 
-/// Lowers `function` for `target` and optimises the result.
+/// Lowers `function` for `target` and optimises the result. A function without layouts is prepared first (see
+/// [`super::prepare`]).
 ///
 /// # Errors
-/// As [`lower_kernel`], and if LLVM reports an error.
+/// As [`lower_kernel`] and [`super::prepare`], and if LLVM reports an error.
 pub fn lower_and_optimize<'c>(
     session: &'c Session,
     machine: &Machine,
@@ -56,6 +58,9 @@ pub fn lower_and_optimize<'c>(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<Optimized<'c>, CodegenError> {
+    let mut prepared = function.clone();
+    timings.measure(Phase::Prepare, || prepare(&mut prepared, target.architecture()))?;
+    let function = &prepared;
     let module = session.module(&function.name, machine);
     let info =
         timings.measure(Phase::Lower, || lower_kernel(session, &module, function, target, options.line_table))?;

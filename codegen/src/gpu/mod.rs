@@ -6,6 +6,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `prepare` | the passes before the lowering |
 //! | `compile` | from a function to an optimised module |
 //! | `kernel` | the kernel's signature and metadata |
 //! | `lowering` | the walk over ops; values and their registers |
@@ -47,6 +48,7 @@ mod hazards;
 mod kernel;
 mod lowering;
 mod memory;
+mod prepare;
 mod reduce;
 mod scan;
 mod shape;
@@ -56,4 +58,5 @@ mod target;
 
 pub use compile::{LlvmText, Optimized, Options, lower_and_optimize};
 pub use kernel::{Component, KernelInfo, KernelParam, lower_kernel};
+pub use prepare::{pass_list, prepare};
 pub use target::GpuTarget;

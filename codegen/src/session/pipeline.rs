@@ -13,6 +13,8 @@ use crate::error::CodegenError;
 /// A phase of code generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
+    /// Passes on Tile IR.
+    Prepare,
     /// Tile IR to LLVM IR.
     Lower,
     /// LLVM's verifier.
@@ -28,6 +30,7 @@ pub enum Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Phase::Prepare => "preparation",
             Phase::Lower => "lowering",
             Phase::Verify => "verification",
             Phase::Optimize => "optimisation",

@@ -1,6 +1,8 @@
 //! AMD architectures. Sources: the CDNA2, CDNA3, CDNA4, RDNA3 and RDNA4 ISA documents; LLVM's AMDGPUUsage, sections
 //! "Processors" and "Address Spaces".
 
+use tegula_ir::ops::UnaryOp;
+
 use super::AtomicOp::{Add, And, CompareExchange, Exchange, Max, Min, Or, Xor};
 use super::Element::{BF16, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64, I32, I64};
 use super::{Architecture, AtomicOp, Convergence, Element, Family, ShuffleKind};
@@ -110,6 +112,9 @@ const CDNA: Architecture = Architecture {
     nan_min_max: false,
     packed_f16: true,
     bf16_arithmetic: false,
+    // `v_exp_f32` and `v_log_f32` are within one unit in the last place; LLVM scales subnormals around them.
+    native_math: &[UnaryOp::Exp2, UnaryOp::Log2],
+    approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos],
 };
 
 /// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.

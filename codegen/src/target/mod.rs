@@ -6,6 +6,8 @@
 mod amd;
 mod nvidia;
 
+use tegula_ir::ops::UnaryOp;
+
 use crate::error::CodegenError;
 use crate::session::MachineSpec;
 
@@ -117,6 +119,10 @@ pub struct Architecture {
     pub packed_f16: bool,
     /// Whether bf16 addition and multiplication are instructions.
     pub bf16_arithmetic: bool,
+    /// Functions of `f32` that instructions compute within the bounds of the pass `expand-math`.
+    pub native_math: &'static [UnaryOp],
+    /// Functions of `f32` that instructions approximate, for ops marked `fast`.
+    pub approximate_math: &'static [UnaryOp],
 }
 
 impl Architecture {

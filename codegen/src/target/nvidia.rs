@@ -1,6 +1,8 @@
 //! NVIDIA architectures. Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute
 //! Capability"; PTX ISA 8.x, the "Target ISA Notes" of `cvt`, `atom`, `min`/`max` and `fma`.
 
+use tegula_ir::ops::UnaryOp;
+
 use super::AtomicOp::{Add, And, CompareExchange, Exchange, Max, Min, Or, Xor};
 use super::Element::{BF16, F8E4M3, F8E5M2, F16, F32, F64, I32, I64};
 use super::{Architecture, AtomicOp, Convergence, Element, Family, ShuffleKind};
@@ -95,6 +97,9 @@ const BASE: Architecture = Architecture {
     nan_min_max: true,
     packed_f16: true,
     bf16_arithmetic: false,
+    // `ex2.approx` and its like are off by up to two units in the last place.
+    native_math: &[],
+    approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos, UnaryOp::Tanh],
 };
 
 pub(super) const ARCHITECTURES: &[Architecture] = &[

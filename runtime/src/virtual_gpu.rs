@@ -1,0 +1,144 @@
+//! Kernels compiled for a real GPU and run on a virtual one: the PTX text or the machine code itself, with a sanitizer.
+
+use tegula_codegen::gpu::{Component, KernelInfo, Options};
+use tegula_codegen::target::{Architecture, Family};
+use tegula_codegen::{CodegenError, gpu};
+use tegula_ir::Function;
+use tegula_ir::diag::Diagnostic;
+use tegula_ir::exec::{ExecError, Executor, HostArg, check_args};
+use tegula_ir::numeric::eval;
+use tegula_vgpu::launch::{Argument, Launch, Outcome};
+use tegula_vgpu::memory::{Fill, GlobalMemory};
+use tegula_vgpu::{gcn, ptx};
+
+/// A virtual GPU as an executor.
+#[derive(Clone, Debug)]
+pub struct VirtualGpu {
+    architecture: &'static Architecture,
+    sanitize: bool,
+}
+
+impl VirtualGpu {
+    /// The virtual GPU of this architecture, such as `sm_90a` or `gfx942`, with the sanitizer on.
+    ///
+    /// # Errors
+    /// If there is no such architecture.
+    pub fn new(architecture: &str) -> Result<Self, CodegenError> {
+        Ok(Self { architecture: Architecture::by_name(architecture)?, sanitize: true })
+    }
+
+    /// Turns the sanitizer off, for speed.
+    #[must_use]
+    pub fn without_sanitizer(mut self) -> Self {
+        self.sanitize = false;
+        self
+    }
+
+    /// The architecture.
+    pub fn architecture(&self) -> &'static Architecture {
+        self.architecture
+    }
+}
+
+/// What a kernel was compiled to.
+enum Code {
+    Ptx(String),
+    CodeObject(Vec<u8>),
+}
+
+impl VirtualGpu {
+    fn compile(&self, function: &Function) -> Result<(Code, KernelInfo), CodegenError> {
+        let options = Options::default();
+        let name = self.architecture.name;
+        Ok(match self.architecture.family {
+            Family::Nvidia => {
+                let compiled = tegula_codegen_nvptx::compile(function, name, &options)?;
+                (Code::Ptx(compiled.ptx), compiled.info)
+            }
+            Family::Amd => {
+                let compiled = tegula_codegen_amdgpu::compile(function, name, &options)?;
+                (Code::CodeObject(compiled.code_object), compiled.info)
+            }
+        })
+    }
+}
+
+impl Executor for VirtualGpu {
+    fn name(&self) -> String {
+        format!("vgpu:{}", self.architecture.name)
+    }
+
+    fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+        check_args(function, args)?;
+        let (code, info) = self.compile(function).map_err(|e| ExecError::Compile(e.to_string()))?;
+        let memory = GlobalMemory::default();
+        let fault = |e: tegula_vgpu::error::Error| {
+            ExecError::Kernel(Diagnostic::error(e.to_string()).at(function.locs.get(function.loc)))
+        };
+
+        // Every tensor is an allocation of its own, so that the sanitizer tells them apart.
+        let mut bases = Vec::with_capacity(args.len());
+        for (arg, param) in args.iter().zip(&function.params) {
+            bases.push(match arg {
+                HostArg::Tensor(t) | HostArg::Ptr(t) => {
+                    let size = (t.data.len() as u64).max(1);
+                    let address = memory.allocate(&param.name, size, Fill::Zero).map_err(fault)?;
+                    memory.write(address, &t.data).map_err(fault)?;
+                    address
+                }
+                HostArg::Scalar(_) => 0,
+            });
+        }
+        let mut launch = Launch::new(&info.name)
+            .grid(grid)
+            .block([info.threads, 1, 1])
+            .dynamic_shared(info.dynamic_shared);
+        if !self.sanitize {
+            launch = launch.fast();
+        }
+        for param in &info.params {
+            let index = param.param as usize;
+            launch = launch.arg(argument(function, &args[index], bases[index], index, param));
+        }
+        let outcome = if grid.contains(&0) {
+            Outcome::default()
+        } else {
+            match &code {
+                Code::Ptx(text) => {
+                    let module = ptx::Module::load(text, None, &memory).map_err(fault)?;
+                    module.launch(&memory, &launch).map_err(fault)?
+                }
+                Code::CodeObject(bytes) => {
+                    let module = gcn::Module::load(bytes).map_err(fault)?;
+                    module.launch(&launch, &memory).map_err(fault)?
+                }
+            }
+        };
+        if let Some(finding) = outcome.findings.first() {
+            return Err(ExecError::Kernel(Diagnostic::error(finding.to_string()).at(function.locs.get(function.loc))));
+        }
+        for (arg, base) in args.iter_mut().zip(bases) {
+            if let HostArg::Tensor(t) | HostArg::Ptr(t) = arg {
+                memory.read(base, &mut t.data).map_err(fault)?;
+            }
+        }
+        Ok(outcome.printed)
+    }
+}
+
+/// One argument of the launch.
+fn argument(function: &Function, arg: &HostArg, base: u64, index: usize, param: &gpu::KernelParam) -> Argument {
+    match (arg, param.component) {
+        (HostArg::Tensor(t) | HostArg::Ptr(t), Component::Base | Component::Value) => {
+            let bytes = t.elem.memory_bytes().expect("a tensor's elements are in memory") as u64;
+            Argument::pointer(base + t.offset as u64 * bytes)
+        }
+        (HostArg::Tensor(t) | HostArg::Ptr(t), Component::Extent(axis)) => Argument::i64(t.extents[usize::from(axis)]),
+        (HostArg::Tensor(t) | HostArg::Ptr(t), Component::Stride(axis)) => Argument::i64(t.strides[usize::from(axis)]),
+        (HostArg::Scalar(value), _) => {
+            let elem = function.params[index].kind.ty().elem_scalar().expect("a scalar parameter is a number");
+            let bits = eval::to_bits(elem, *value).to_le_bytes();
+            Argument::bytes(&bits[..param.size as usize])
+        }
+    }
+}
