@@ -39,7 +39,6 @@ pub mod prelude {
     pub use crate::ops::random::{philox, rand, rand4, randint, randint4, randn};
     pub use crate::ops::reduce::reduce_with;
     pub use crate::ops::scan::{scan_with, scan_with_reverse};
-    pub use crate::ops::shape::cat;
     pub use crate::ops::{CacheHint, DotPrecision, Ordering as MemoryOrdering, Rounding, Scope as MemoryScope};
     pub use crate::shape::Shape;
     pub use crate::shape::axes::Axis;

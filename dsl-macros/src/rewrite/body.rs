@@ -274,14 +274,14 @@ impl VisitMut for Rewriter<'_> {
                 visit_mut::visit_expr_method_call_mut(self, m);
             }
             Expr::Break(b) => {
-                self.errors.push(&b.break_token, "`break` outside of a loop");
+                self.errors.push(b.break_token, "`break` outside of a loop");
             }
             Expr::Continue(c) => {
-                self.errors.push(&c.continue_token, "`continue` outside of a loop");
+                self.errors.push(c.continue_token, "`continue` outside of a loop");
             }
             Expr::Return(r) => {
                 self.errors.push(
-                    &r.return_token,
+                    r.return_token,
                     "this `return` cannot be structured: write the `if` or `match` that decides it as a statement of its own",
                 );
             }
@@ -293,15 +293,15 @@ impl VisitMut for Rewriter<'_> {
             }
             Expr::Await(a) => {
                 self.errors.push(
-                    &a.await_token,
+                    a.await_token,
                     "`.await` is not available in a kernel: `barrier()` waits for the program's threads",
                 );
             }
             Expr::Async(a) => {
-                self.errors.push(&a.async_token, "`async` is not available in a kernel");
+                self.errors.push(a.async_token, "`async` is not available in a kernel");
             }
             Expr::Yield(y) => {
-                self.errors.push(&y.yield_token, "`yield` is not available in a kernel");
+                self.errors.push(y.yield_token, "`yield` is not available in a kernel");
             }
             _ => visit_mut::visit_expr_mut(self, e),
         }

@@ -321,7 +321,7 @@ impl Rewriter<'_> {
         let span = e.loop_token.span;
         jumps::check_label(e.label.as_ref(), self.errors);
         if !jumps::can_end(&e) {
-            self.errors.push(&e.loop_token, "this loop never ends: leave it with `break` under a condition");
+            self.errors.push(e.loop_token, "this loop never ends: leave it with `break` under a condition");
         }
         jumps::loop_body(&mut e.body, self.krate, self.errors);
         let private = self.private.clone();

@@ -200,7 +200,9 @@ fn arg_reduce<T: AnyElem, R: Shape>(kind: ArgReduceKind, x: Handle, axis: usize)
     message = "`{Self}` cannot be combined along an axis",
     label = "a tile or a tuple of up to four tiles of one shape is needed here"
 )]
-pub trait Combine<S: Shape> {
+pub trait Combine {
+    /// The shape of the tiles.
+    type Shape: Shape;
     /// One element of each.
     type Elements: Staged + Copy;
     /// The same tiles under shape `R`.
@@ -216,7 +218,8 @@ pub trait Combine<S: Shape> {
     fn shaped<R: Shape>(handles: &[Handle]) -> Self::Shaped<R>;
 }
 
-impl<T: Element, S: Shape> Combine<S> for Tile<T, S> {
+impl<T: Element, S: Shape> Combine for Tile<T, S> {
+    type Shape = S;
     type Elements = Scalar<T>;
     type Shaped<R: Shape> = Tile<T, R>;
 
@@ -239,7 +242,8 @@ impl<T: Element, S: Shape> Combine<S> for Tile<T, S> {
 
 macro_rules! combine {
     ($($name:ident $i:tt),+) => {
-        impl<$($name: Element,)+ S: Shape> Combine<S> for ($(Tile<$name, S>,)+) {
+        impl<$($name: Element,)+ S: Shape> Combine for ($(Tile<$name, S>,)+) {
+            type Shape = S;
             type Elements = ($(Scalar<$name>,)+);
             type Shaped<R: Shape> = ($(Tile<$name, R>,)+);
 
@@ -269,7 +273,7 @@ combine!(A 0, B 1, C 2, D 3);
 
 /// Builds the block of a combining function and the op that owns it; gives the op's results.
 #[track_caller]
-pub(crate) fn combine<S: Shape, C: Combine<S>>(
+pub(crate) fn combine<C: Combine>(
     inputs: C,
     f: impl Fn(C::Elements, C::Elements) -> C::Elements,
     op: impl FnOnce(tegula_ir::ops::Values, tegula_ir::Block) -> OpKind,
@@ -305,16 +309,15 @@ pub(crate) fn combine<S: Shape, C: Combine<S>>(
 ///
 /// For example the mean and variance of a row in one pass, or an argmax with other rules.
 #[track_caller]
-pub fn reduce_with<const AXIS: usize, S, C>(
+pub fn reduce_with<const AXIS: usize, C: Combine>(
     inputs: C,
     f: impl Fn(C::Elements, C::Elements) -> C::Elements,
-) -> C::Shaped<S::Without>
+) -> C::Shaped<<C::Shape as HasAxis<AXIS>>::Without>
 where
-    S: HasAxis<AXIS>,
-    C: Combine<S>,
+    C::Shape: HasAxis<AXIS>,
 {
-    let results = combine::<S, C>(inputs, f, |inputs, body| OpKind::ReduceWith { inputs, axis: AXIS as u8, body });
-    C::shaped::<S::Without>(&results)
+    let results = combine(inputs, f, |inputs, body| OpKind::ReduceWith { inputs, axis: AXIS as u8, body });
+    C::shaped(&results)
 }
 
 impl<T: Element, S: Shape> Tile<T, S> {
@@ -325,6 +328,6 @@ impl<T: Element, S: Shape> Tile<T, S> {
     where
         S: HasAxis<AXIS>,
     {
-        reduce_with::<AXIS, S, Self>(self, f)
+        reduce_with::<AXIS, Self>(self, f)
     }
 }

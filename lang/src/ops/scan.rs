@@ -58,43 +58,39 @@ scans! {
 /// Scans several tiles of one shape together along axis `AXIS` with an associative function of one element of
 /// each, which need not be commutative: the first argument holds what was passed already, in lower indices.
 #[track_caller]
-pub fn scan_with<const AXIS: usize, S, C>(
+pub fn scan_with<const AXIS: usize, C: Combine>(
     inputs: C,
     f: impl Fn(C::Elements, C::Elements) -> C::Elements,
-) -> C::Shaped<S>
+) -> C::Shaped<C::Shape>
 where
-    S: HasAxis<AXIS>,
-    C: Combine<S>,
+    C::Shape: HasAxis<AXIS>,
 {
-    scan_tiles::<AXIS, S, C>(inputs, f, false)
+    scan_tiles::<AXIS, C>(inputs, f, false)
 }
 
 /// As [`scan_with`], from the last index on: the first argument of the function holds higher indices.
 #[track_caller]
-pub fn scan_with_reverse<const AXIS: usize, S, C>(
+pub fn scan_with_reverse<const AXIS: usize, C: Combine>(
     inputs: C,
     f: impl Fn(C::Elements, C::Elements) -> C::Elements,
-) -> C::Shaped<S>
+) -> C::Shaped<C::Shape>
 where
-    S: HasAxis<AXIS>,
-    C: Combine<S>,
+    C::Shape: HasAxis<AXIS>,
 {
-    scan_tiles::<AXIS, S, C>(inputs, f, true)
+    scan_tiles::<AXIS, C>(inputs, f, true)
 }
 
 #[track_caller]
-fn scan_tiles<const AXIS: usize, S, C>(
+fn scan_tiles<const AXIS: usize, C: Combine>(
     inputs: C,
     f: impl Fn(C::Elements, C::Elements) -> C::Elements,
     reverse: bool,
-) -> C::Shaped<S>
+) -> C::Shaped<C::Shape>
 where
-    S: HasAxis<AXIS>,
-    C: Combine<S>,
+    C::Shape: HasAxis<AXIS>,
 {
-    let results =
-        combine::<S, C>(inputs, f, |inputs, body| OpKind::ScanWith { inputs, axis: AXIS as u8, reverse, body });
-    C::shaped::<S>(&results)
+    let results = combine(inputs, f, |inputs, body| OpKind::ScanWith { inputs, axis: AXIS as u8, reverse, body });
+    C::shaped(&results)
 }
 
 impl<T: Element, S: Shape> Tile<T, S> {
@@ -105,7 +101,7 @@ impl<T: Element, S: Shape> Tile<T, S> {
     where
         S: HasAxis<AXIS>,
     {
-        scan_tiles::<AXIS, S, Self>(self, f, false)
+        scan_tiles::<AXIS, Self>(self, f, false)
     }
 
     /// As [`scan_with`](Self::scan_with), from the last index on.
@@ -114,6 +110,6 @@ impl<T: Element, S: Shape> Tile<T, S> {
     where
         S: HasAxis<AXIS>,
     {
-        scan_tiles::<AXIS, S, Self>(self, f, true)
+        scan_tiles::<AXIS, Self>(self, f, true)
     }
 }

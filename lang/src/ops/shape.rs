@@ -6,14 +6,15 @@ use tegula_ir::ops::OpKind;
 use tegula_ir::types::Shape as Extents;
 
 use crate::context::{self, Handle};
-use crate::elem::{AnyElem, Int};
+use crate::elem::AnyElem;
 use crate::shape::Shape;
 use crate::shape::axes::{
-    DoubleLast, HasAxis, InsertAxis, Order, PushAxis, SplitLast, SqueezeAxis, SwapLast, WithAxis,
+    CatAxis, DoubleLast, HasAxis, InsertAxis, Order, PicksAlong, PushAxis, SplitLast, SqueezeAxis, SwapLast,
 };
 use crate::shape::broadcast::BroadcastTo;
-use crate::shape::dim::{Const, Dim, Plus};
+use crate::shape::dim::Const;
 use crate::tile::{Scalar, Tile};
+use crate::view::tensor::IndexTile;
 
 /// Repeats a value to larger extents; a scalar to any.
 #[track_caller]
@@ -120,13 +121,9 @@ impl<T: AnyElem, S: Shape> Tile<T, S> {
 
     /// The tile followed by `other` along axis `AXIS`. The other axes agree.
     #[track_caller]
-    pub fn cat<const AXIS: usize, D: Dim, E: Dim, R: Shape>(
-        self,
-        other: Tile<T, R>,
-    ) -> Tile<T, <S as WithAxis<AXIS, Plus<D, E>>>::With>
+    pub fn cat<const AXIS: usize, R: Shape>(self, other: Tile<T, R>) -> Tile<T, S::Joined>
     where
-        S: HasAxis<AXIS, Extent = D> + WithAxis<AXIS, Plus<D, E>>,
-        R: HasAxis<AXIS, Extent = E, Without = <S as HasAxis<AXIS>>::Without>,
+        S: CatAxis<AXIS, R>,
     {
         Tile::new(context::emit([self.handle(), other.handle()], |parts| OpKind::Cat {
             parts: parts.into_iter().collect(),
@@ -187,30 +184,16 @@ impl<T: AnyElem, S: Shape> Tile<T, S> {
     /// the tile. `index` agrees with the tile on the other axes. Indices are clamped into the axis, so that no
     /// index reads elsewhere.
     #[track_caller]
-    pub fn gather<const AXIS: usize, I: Int, R>(self, index: Tile<I, R>) -> Tile<T, R>
+    pub fn gather<const AXIS: usize, I: IndexTile>(self, index: I) -> Tile<T, I::Shape>
     where
-        S: HasAxis<AXIS>,
-        R: HasAxis<AXIS, Without = <S as HasAxis<AXIS>>::Without>,
+        I::Shape: PicksAlong<AXIS, S>,
     {
-        Tile::new(context::emit([self.handle(), index.handle()], |[x, index]| OpKind::GatherAxis {
+        Tile::new(context::emit([self.handle(), index.index_tile()], |[x, index]| OpKind::GatherAxis {
             x,
             index,
             axis: AXIS as u8,
         }))
     }
-}
-
-/// The free form of [`Tile::cat`].
-#[track_caller]
-pub fn cat<const AXIS: usize, T: AnyElem, D: Dim, E: Dim, S, R>(
-    a: Tile<T, S>,
-    b: Tile<T, R>,
-) -> Tile<T, <S as WithAxis<AXIS, Plus<D, E>>>::With>
-where
-    S: HasAxis<AXIS, Extent = D> + WithAxis<AXIS, Plus<D, E>>,
-    R: HasAxis<AXIS, Extent = E, Without = <S as HasAxis<AXIS>>::Without>,
-{
-    a.cat::<AXIS, D, E, R>(b)
 }
 
 fn static_offsets(offsets: &[usize]) -> Extents {

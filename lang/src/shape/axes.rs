@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Shape;
-use super::dim::{Const, Extent, New, Twice};
+use super::dim::{Const, Dim, Extent, New, Plus, Twice};
 
 /// The axis number `I` as a type, for operations that take several: `sum_over::<(Axis<0>, Axis<2>)>()`.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,37 @@ pub trait WithAxis<const I: usize, D: Extent>: HasAxis<I> {
     /// The shape with extent `D` on axis `I`.
     type With: Shape;
 }
+
+/// Shapes that tiles of shape `R` can follow along axis `I`: the other axes agree.
+#[diagnostic::on_unimplemented(
+    message = "tiles of shape `{Self}` and `{R}` cannot be joined along axis {I}",
+    label = "the shapes differ on another axis, or have no axis {I}",
+    note = "all axes but {I} have the same dims; axis {I} of both is a dim"
+)]
+pub trait CatAxis<const I: usize, R>: Shape {
+    /// The shape of both.
+    type Joined: Shape;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, R, D: Dim, E: Dim, const I: usize> CatAxis<I, R> for S
+where
+    S: HasAxis<I, Extent = D> + WithAxis<I, Plus<D, E>>,
+    R: HasAxis<I, Extent = E, Without = <S as HasAxis<I>>::Without>,
+{
+    type Joined = <S as WithAxis<I, Plus<D, E>>>::With;
+}
+
+/// Shapes of indices that pick along axis `I` of a tile of shape `S`: the other axes agree.
+#[diagnostic::on_unimplemented(
+    message = "indices of shape `{Self}` cannot pick along axis {I} of a tile of shape `{S}`",
+    label = "the shapes differ on another axis, or have no axis {I}",
+    note = "all axes but {I} have the same dims"
+)]
+pub trait PicksAlong<const I: usize, S>: Shape {}
+
+#[diagnostic::do_not_recommend]
+impl<S: HasAxis<I>, R: HasAxis<I, Without = <S as HasAxis<I>>::Without>, const I: usize> PicksAlong<I, S> for R {}
 
 /// Shapes that an axis can be inserted into before axis `I`.
 #[diagnostic::on_unimplemented(
@@ -181,7 +212,7 @@ macro_rules! push {
             type Part = ($($name,)*);
         }
 
-        impl<$($name: Extent,)* X: super::dim::Dim> DoubleLast for ($($name,)* X,) {
+        impl<$($name: Extent,)* X: Dim> DoubleLast for ($($name,)* X,) {
             type Doubled = ($($name,)* Twice<X>,);
         }
     };

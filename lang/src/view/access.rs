@@ -39,7 +39,9 @@ pub struct Place<'v, T, S, A> {
     pub(crate) view: &'v ViewParts,
     pub(crate) offsets: SmallVec<[Handle; 5]>,
     access: Access,
-    _type: PhantomData<fn() -> (T, S, A)>,
+    _element: PhantomData<fn() -> T>,
+    _shape: PhantomData<fn() -> S>,
+    _rights: PhantomData<A>,
 }
 
 /// A place that is read: made by [`Tensor::tile`](super::tensor::Tensor::tile).
@@ -50,7 +52,14 @@ pub type TileMut<'v, T, S> = Place<'v, T, S, ReadWrite>;
 
 impl<'v, T: Element, S: Shape, A> Place<'v, T, S, A> {
     pub(crate) fn new(view: &'v ViewParts, offsets: SmallVec<[Handle; 5]>) -> Self {
-        Self { view, offsets, access: Access::default(), _type: PhantomData }
+        Self {
+            view,
+            offsets,
+            access: Access::default(),
+            _element: PhantomData,
+            _shape: PhantomData,
+            _rights: PhantomData,
+        }
     }
 
     /// Accesses memory under this cache policy. A hint.
@@ -114,7 +123,7 @@ impl<'v, T: Element, S: Shape, A> Place<'v, T, S, A> {
             pad: v.get(n + usize::from(masked)).copied(),
             access,
         });
-        Tile::new(loaded.map_or(Handle::POISON, |r| self.view.from_box(r[0], &tile)))
+        Tile::new(loaded.map_or(Handle::POISON, |r| self.view.to_tile(r[0], &tile)))
     }
 
     /// Writes the tile; what lies outside of the tensor is not written.

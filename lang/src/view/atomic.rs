@@ -28,12 +28,15 @@ pub struct Atomic<P, T, S> {
     _type: std::marker::PhantomData<fn() -> (T, S)>,
 }
 
+/// The operands of an address, and what makes it of the values behind them.
+type AddressOf = (SmallVec<[Handle; 8]>, Box<dyn FnOnce(&[Value]) -> Address>);
+
 /// Elements in memory that atomics can be done on.
 pub trait AtomicPlace {
     /// The operands of the address, and what makes it of the values behind them.
     #[doc(hidden)]
     #[track_caller]
-    fn address(&self) -> (SmallVec<[Handle; 8]>, Box<dyn FnOnce(&[Value]) -> Address>);
+    fn address(&self) -> AddressOf;
 
     /// A value in the form in which the address takes it.
     #[doc(hidden)]
@@ -45,14 +48,14 @@ pub trait AtomicPlace {
     /// A value in the form of the place, made from one in the form of the address.
     #[doc(hidden)]
     #[track_caller]
-    fn from_memory(&self, value: Handle) -> Handle {
+    fn to_place(&self, value: Handle) -> Handle {
         value
     }
 }
 
 impl<T: Element, S: Shape, A: Writable> AtomicPlace for Place<'_, T, S, A> {
     #[track_caller]
-    fn address(&self) -> (SmallVec<[Handle; 8]>, Box<dyn FnOnce(&[Value]) -> Address>) {
+    fn address(&self) -> AddressOf {
         let (operands, address) = self.view.tile_address(&self.offsets, &S::extents());
         (operands, Box::new(address))
     }
@@ -63,8 +66,8 @@ impl<T: Element, S: Shape, A: Writable> AtomicPlace for Place<'_, T, S, A> {
     }
 
     #[track_caller]
-    fn from_memory(&self, value: Handle) -> Handle {
-        self.view.from_box(value, &S::extents())
+    fn to_place(&self, value: Handle) -> Handle {
+        self.view.to_tile(value, &S::extents())
     }
 }
 
@@ -78,7 +81,7 @@ pub struct Picked<'v, T, S, const R: usize> {
 
 impl<T: Element, S: Shape, const R: usize> AtomicPlace for Picked<'_, T, S, R> {
     #[track_caller]
-    fn address(&self) -> (SmallVec<[Handle; 8]>, Box<dyn FnOnce(&[Value]) -> Address>) {
+    fn address(&self) -> AddressOf {
         let (operands, address) = self.tensor.view.gather_address(&self.indices, &S::extents());
         (operands, Box::new(address))
     }
@@ -90,20 +93,20 @@ pub struct Pointed(Handle);
 
 impl AtomicPlace for Pointed {
     #[track_caller]
-    fn address(&self) -> (SmallVec<[Handle; 8]>, Box<dyn FnOnce(&[Value]) -> Address>) {
+    fn address(&self) -> AddressOf {
         ([self.0].into_iter().collect(), Box::new(|v: &[Value]| Address::Ptr { ptr: v[0] }))
     }
 }
 
 impl<'v, T: Element, S: Shape, A: Writable> Place<'v, T, S, A> {
-    /// Atomics on this tile: `out.tile_mut::<S>([i]).atomic().add(x)`.
+    /// Atomics on this tile: `out.tile_mut::<S>([i]).atomic().fetch_add(x)`.
     pub fn atomic(self) -> Atomic<Self, T, S> {
         Atomic::new(self)
     }
 }
 
 impl<T: Element, const R: usize> Tensor<T, R> {
-    /// Atomics on the elements at these indices: `out.atomic_at((i,)).add(1)`. Equal indices are updated one
+    /// Atomics on the elements at these indices: `out.atomic_at(i).fetch_add(1)`. Equal indices are updated one
     /// after the other.
     #[track_caller]
     pub fn atomic_at<I: Indices<R>>(&mut self, indices: I) -> Atomic<Picked<'_, T, I::Shape, R>, T, I::Shape> {
@@ -162,7 +165,7 @@ impl<P: AtomicPlace, T: Element, S: Shape> Atomic<P, T, S> {
         let (ordering, scope) = (self.ordering, self.scope);
         let result =
             context::emit_all(&operands, |v| op(address(&v[..n]), &v[n..m], v.get(m).copied(), ordering, scope));
-        Tile::new(result.map_or(Handle::POISON, |r| self.place.from_memory(r[0])))
+        Tile::new(result.map_or(Handle::POISON, |r| self.place.to_place(r[0])))
     }
 
     #[track_caller]
@@ -201,19 +204,19 @@ impl<P: AtomicPlace, T: Element, S: Shape> Atomic<P, T, S> {
 impl<P: AtomicPlace, T: Num, S: Shape> Atomic<P, T, S> {
     /// Adds; wrapping for integers. Gives the old values.
     #[track_caller]
-    pub fn add(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_add(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::Add, value.operand())
     }
 
     /// Keeps the lesser value, passing over NaN. Gives the old values.
     #[track_caller]
-    pub fn min(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_min(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::Min, value.operand())
     }
 
     /// Keeps the greater value, passing over NaN. Gives the old values.
     #[track_caller]
-    pub fn max(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_max(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::Max, value.operand())
     }
 }
@@ -221,19 +224,19 @@ impl<P: AtomicPlace, T: Num, S: Shape> Atomic<P, T, S> {
 impl<P: AtomicPlace, T: Int, S: Shape> Atomic<P, T, S> {
     /// And of the bits. Gives the old values.
     #[track_caller]
-    pub fn and(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_and(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::And, value.operand())
     }
 
     /// Or of the bits. Gives the old values.
     #[track_caller]
-    pub fn or(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_or(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::Or, value.operand())
     }
 
     /// Exclusive or of the bits. Gives the old values.
     #[track_caller]
-    pub fn xor(self, value: impl Operand<T, S>) -> Tile<T, S> {
+    pub fn fetch_xor(self, value: impl Operand<T, S>) -> Tile<T, S> {
         self.rmw(AtomicOp::Xor, value.operand())
     }
 }

@@ -105,7 +105,7 @@ impl ViewParts {
 
     /// A value in the tensor's form, made from one in the form of the view's boxes.
     #[track_caller]
-    pub(crate) fn from_box(&self, value: Handle, tile: &Extents) -> Handle {
+    pub(crate) fn to_tile(&self, value: Handle, tile: &Extents) -> Handle {
         if self.is_whole() {
             return value;
         }

@@ -130,15 +130,15 @@ fn gather_and_scatter_check_bounds() {
 #[kernel]
 fn counts(x: &Tensor<i32, 1>, histogram: &mut Tensor<i32, 1>, old: &mut Tensor<i32, 1>) {
     let x = x.tile::<(Const<8>,)>([program_id(0)]).load();
-    let before = histogram.atomic_at(x).add(1);
+    let before = histogram.atomic_at(x).fetch_add(1);
     if program_id(0) == 0 {
         old.store_tile([0], before);
-        old.tile_at_mut::<(D2,)>([0]).atomic().max(full::<i32, (D2,)>(50));
+        old.tile_at_mut::<(D2,)>([0]).atomic().fetch_max(full::<i32, (D2,)>(50));
         old.tile_at_mut::<(D2,)>([1]).atomic().masked(arange::<i32, (D2,)>() == 0).exchange(7);
-        old.atomic_at((2,)).min(-3);
+        old.atomic_at((2,)).fetch_min(-3);
         old.atomic_at((3,)).compare_exchange(0, 60);
-        old.atomic_at((4,)).or(96);
-        old.atomic_at((100,)).add(1);
+        old.atomic_at((4,)).fetch_or(96);
+        old.atomic_at((100,)).fetch_add(1);
     }
 }
 
@@ -155,11 +155,14 @@ fn atomics() {
 unsafe fn pointers(p: Pointer<i32>, n: Scalar<i32>, y: &mut Tensor<i32, 1>) {
     let i = arange::<i32, (D4,)>();
     let at = p.offset(i);
+    // SAFETY: the caller gives at least `n` elements.
     let t = unsafe { at.load_masked(i < n, -1) };
+    // SAFETY: as above; no other program runs.
     unsafe {
         at.store_masked(t + 100, i < n);
-        p.atomic().add(1000);
+        p.atomic().fetch_add(1000);
     }
+    // SAFETY: as above.
     let view = unsafe { p.as_tensor([n.cast::<i64>()], [scalar(1)]) };
     y.store_tile([0], t + view.tile::<(D4,)>([0]).load());
 }
@@ -178,14 +181,7 @@ fn pointers_are_unsafe() {
 fn draws(y: &mut Tiles<u32, (D4, D4)>, words: &Tensor<u32, 1>, seed: Scalar<u64>) {
     let w = words.tile::<(D4,)>([0]).load();
     let [a, b, c, d] = philox(seed, [0, 1, 2, 3].map(|i| w.slice::<(Const<1>,)>([i])));
-    y.store(
-        a.cat::<0, _, _, _>(b)
-            .cat::<0, _, _, _>(c)
-            .cat::<0, _, _, _>(d)
-            .with_shape::<(D4,)>()
-            .expand::<0>()
-            .broadcast(),
-    );
+    y.store(a.cat::<0, _>(b).cat::<0, _>(c).cat::<0, _>(d).with_shape::<(D4,)>().expand::<0>().broadcast());
 }
 
 #[test]

@@ -61,11 +61,11 @@ fn broadcasting_through_new_axes() {
 #[test]
 fn joining_and_splitting() {
     assert_eq!(
-        on_tile!(|x: (D3, D4)| x.cat::<0, _, _, _>(x + 100).slice::<(D2, D4)>([2, 0]) => (D2, D4), 8),
+        on_tile!(|x: (D3, D4)| x.cat::<0, _>(x + 100).slice::<(D2, D4)>([2, 0]) => (D2, D4), 8),
         [8, 9, 10, 11, 100, 101, 102, 103]
     );
     assert_eq!(
-        on_tile!(|x: (D3, D4)| cat::<1, _, _, _, _, _>(x, x.slice::<(D3, D2)>([0, 1])).with_shape() => (D3, D6), 18),
+        on_tile!(|x: (D3, D4)| x.cat::<1, _>(x.slice::<(D3, D2)>([0, 1])).with_shape() => (D3, D6), 18),
         [0, 1, 2, 3, 1, 2, 4, 5, 6, 7, 5, 6, 8, 9, 10, 11, 9, 10]
     );
     assert_eq!(
@@ -101,7 +101,7 @@ fn gathering_along_an_axis_clamps() {
     assert_eq!(
         on_tile!(|x: (D3, D4)| {
             let index = arange_along::<i32, (D3, D2), 1>() * 5 - 1;
-            x.gather::<1, _, _>(index)
+            x.gather::<1, _>(index)
         } => (D3, D2), 6),
         [0, 3, 4, 7, 8, 11]
     );
@@ -190,11 +190,10 @@ fn affine(
     #[comptime] reverse: bool,
 ) {
     let inputs = (a.tile::<(D12,)>([0]).load(), b.tile::<(D12,)>([0]).load());
-    let (p, q) =
-        if reverse { scan_with_reverse::<0, _, _>(inputs, compose) } else { scan_with::<0, _, _>(inputs, compose) };
+    let (p, q) = if reverse { scan_with_reverse::<0, _>(inputs, compose) } else { scan_with::<0, _>(inputs, compose) };
     out.tile_mut::<(Const<1>, D12)>([0, 0]).store(p.expand::<0>().broadcast::<(Const<1>, D12)>());
     out.tile_mut::<(Const<1>, D12)>([1, 0]).store(q.reshape::<(Const<1>, D12)>());
-    let (s, t) = reduce_with::<0, _, _>(inputs, compose);
+    let (s, t) = reduce_with::<0, _>(inputs, compose);
     last.set([0], s);
     last.set([1], t);
 }
@@ -206,7 +205,7 @@ fn scans_and_reductions_with_a_function_that_does_not_commute() {
         let (ta, tb) = (tensor(&[12], a.clone()), tensor(&[12], b.clone()));
         let (mut out, mut last) = (empty::<i64>(&[2, 12]), empty::<i64>(&[2]));
         run(affine(&ta, &tb, &mut out, &mut last, reverse).grid([1, 1, 1]));
-        let mut want = vec![(0, 0); 12];
+        let mut want = [(0, 0); 12];
         let mut state = None;
         for step in 0..12 {
             let i = if reverse { 11 - step } else { step };
@@ -308,7 +307,7 @@ fn sizes_that_do_not_fit_are_errors_of_the_build() {
         let v = x.tile::<(M,)>([0]).load();
         y.store(v.reshape::<(N,)>());
         let half = v.slice::<(Half<N>,)>([7]);
-        y.store(half.cat::<0, _, _, _>(half).with_shape::<(N,)>());
+        y.store(half.cat::<0, _>(half).with_shape::<(N,)>());
     }
     let (x, mut y) = (empty::<f32>(&[8]), empty::<f32>(&[8]));
     let call = sizes(&x, &mut y).dims(sizes::Dims { m: 8, n: 10 });
