@@ -12,7 +12,7 @@ use tegula_ir::text::parse_function;
 use tegula_ir::types::ScalarType;
 
 /// Elements of the test tensors: not a multiple of any vector.
-const N: i64 = 203;
+const N: i64 = 37;
 
 /// Types that tensors can hold.
 fn stored_types() -> impl Iterator<Item = ScalarType> {
@@ -150,12 +150,11 @@ fn conversions() {
     for t in stored_types() {
         let mut values = Values::new(14);
         let mut lines = Vec::new();
-        for to in stored_types() {
-            for rounding in Rounding::ALL {
-                for saturate in ["", ", saturate"] {
-                    lines.push((format!("cast %p {{rounding = {rounding}{saturate}}} : tile<{N}x{to}>"), to));
-                }
-            }
+        for (i, to) in stored_types().enumerate() {
+            lines.push((format!("cast %p : tile<{N}x{to}>"), to));
+            // The shared conversions are tested in full by their own crate: here one other way for each pair.
+            let rounding = Rounding::ALL[1 + i % 3];
+            lines.push((format!("cast %p {{rounding = {rounding}, saturate}} : tile<{N}x{to}>"), to));
             lines.push((format!("bitcast %p : tile<{N}x{to}>"), to));
         }
         run(t, lines, true, || edgy(t, &mut values));

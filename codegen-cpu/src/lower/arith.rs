@@ -33,9 +33,21 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     /// Converts by value.
     pub fn convert(&self, conversion: Conversion, x: Val<'c>) -> Val<'c> {
-        let x = self.shared(conversion.from, x);
+        let Conversion { from, to, .. } = conversion;
+        if from == to {
+            return x;
+        }
+        // bf16 comes and goes as `f32`: LLVM turns some operations on its own type into calls of a run-time library.
+        if from == ScalarType::BF16 {
+            return self.convert(Conversion { from: ScalarType::F32, ..conversion }, self.widen(from, x));
+        }
+        if to == ScalarType::BF16 && from.is_fp8() {
+            let wide = self.convert_nearest(from, ScalarType::F32, x);
+            return self.convert(Conversion { from: ScalarType::F32, ..conversion }, wide);
+        }
+        let x = self.shared(from, x);
         let y = convert(&self.b, &Generic, conversion, x);
-        self.own(conversion.to, y)
+        self.own(to, y)
     }
 
     /// Converts to the nearest value.
@@ -45,6 +57,10 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     /// A float of at most 32 bits as `f32`.
     fn widen(&self, t: ScalarType, x: Val<'c>) -> Val<'c> {
+        if t == ScalarType::BF16 {
+            let bits = self.b.shl_const(self.b.zext_or_trunc(x, 32), 16);
+            return self.b.bitcast(bits, self.b.type_like(bits, self.b.f32_type()));
+        }
         to_f32(&self.b, &Generic, t, self.shared(t, x))
     }
 

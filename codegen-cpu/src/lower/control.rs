@@ -204,11 +204,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         };
         let loads = self.loads_of(values);
         let roots: SmallVec<[crate::plan::Root; 4]> = values.iter().map(|&v| crate::plan::Root::Tile(v)).collect();
-        let mut strip = self.strip(&roots, last);
-        if !vectors {
-            strip = super::nest::Strip { lanes: 1, unroll: 1 };
-        }
         self.by_mode(&loads, |this, mode| {
+            let strip = this.strip(if vectors { mode } else { Mode::General }, &roots, last);
             let mut at = Coords::new();
             this.each_index(outer, &mut at, &mut |this, at| {
                 this.each_vector(last, strip, &mut |this, vector| {

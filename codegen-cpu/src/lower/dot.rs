@@ -254,8 +254,8 @@ impl<'c> Lowering<'_, 'c, '_> {
             return Rows { base: self.b.element(self.buffer_base(buffer), first, blocking.bytes()), stride: k };
         }
         let loads = self.loads_of(&[a]);
-        let strip = self.strip(&[crate::plan::Root::Tile(a)], k);
         self.by_mode(&loads, |this, mode| {
+            let strip = this.strip(mode, &[crate::plan::Root::Tile(a)], k);
             let mut at: Coords<Coord<'c>> = batch.into();
             this.each_index(&[m], &mut at, &mut |this, at| {
                 this.each_vector(k, strip, &mut |this, vector| {

@@ -127,7 +127,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
         let inner = &nest.domain[g.rows.len()..];
         let mut accumulators: Vec<Option<Accumulators<'c>>> = Vec::new();
-        let strip = self.strip(&nest.roots, inner.last().copied().unwrap_or(1));
+        let strip = self.strip(mode, &nest.roots, inner.last().copied().unwrap_or(1));
         for &root in &nest.roots {
             accumulators.push(match root {
                 Root::Reduce(op) => Some(self.start_reduction(op, strip)),
@@ -217,8 +217,12 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// How to cut the last axis for these roots: as many lanes as the widest element allows, more vectors at a time the
-    /// less there is to do for each.
-    pub fn strip(&self, roots: &[Root], extent: u32) -> Strip {
+    /// less there is to do for each. Where strides are not known, elements are handled one by one: a gather and a
+    /// scatter of every access would cost as much, and many times the code.
+    pub fn strip(&self, mode: Mode, roots: &[Root], extent: u32) -> Strip {
+        if mode == Mode::General {
+            return Strip { lanes: 1, unroll: 1 };
+        }
         let mut widest = 8;
         let mut ops = 0;
         let mut reduces = false;

@@ -178,7 +178,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let rank = domain.len();
         let is_reduced = |i: usize| axes.contains(&(i as u8));
         let last = domain[rank - 1];
-        let strip = self.strip(&[Root::Reduce(op)], last);
+        let strip = self.strip(mode, &[Root::Reduce(op)], last);
         let kept: SmallVec<[usize; 5]> = (0..rank - 1).filter(|&i| !is_reduced(i)).collect();
         let inner: SmallVec<[usize; 5]> = (0..rank - 1).filter(|&i| is_reduced(i)).collect();
         let extents = |of: &[usize]| -> SmallVec<[u32; 5]> { of.iter().map(|&i| domain[i]).collect() };

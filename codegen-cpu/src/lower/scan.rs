@@ -9,7 +9,7 @@ use tegula_ir::ops::{OpKind, ReduceKind, ScanKind};
 use tegula_ir::types::ScalarType;
 
 use super::Lowering;
-use super::eval::{Coord, Site};
+use super::eval::{Coord, Mode, Site};
 use super::nest::Strip;
 use crate::plan::Place;
 use crate::plan::index::Coords;
@@ -86,7 +86,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             if !scan {
                 let mut kept = walk.at.clone();
                 kept.remove(usize::from(axis));
-                let site = Site::new(super::eval::Mode::General, walk.active);
+                let site = Site::new(Mode::General, walk.active);
                 for (&slot, &result) in slots.iter().zip(&results) {
                     let value = b.get(slot);
                     if this.is_tile(result) {
@@ -123,6 +123,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let slots: SmallVec<[_; 2]> =
             scalar_results.iter().map(|&v| self.b.slot(self.register_ty(self.elem(v)))).collect();
         self.by_mode(&loads, |this, mode| {
+            let by_vector = by_vector && mode != Mode::General;
             let others: SmallVec<[usize; 5]> = (0..rank).filter(|&i| i != axis && !(by_vector && i == last)).collect();
             let extents: SmallVec<[u32; 5]> = others.iter().map(|&i| domain[i]).collect();
             let mut outer = Coords::new();
@@ -230,5 +231,5 @@ struct Walk<'c> {
     at: Coords<Coord<'c>>,
     lanes: u32,
     active: Option<Val<'c>>,
-    mode: super::eval::Mode,
+    mode: Mode,
 }
