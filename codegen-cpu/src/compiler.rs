@@ -3,6 +3,12 @@
 use inkwell::module::Module;
 use tegula_codegen::session::{Artifact, Machine, MachineSpec, Phase, Session, Timings};
 use tegula_ir::function::Function;
+use tegula_ir::pass::{PassManager, Pipeline};
+use tegula_ir::passes::canonicalize::Canonicalize;
+use tegula_ir::passes::cse::Cse;
+use tegula_ir::passes::dce::Dce;
+use tegula_ir::passes::expand_math::ExpandMath;
+use tegula_ir::passes::licm::Licm;
 
 use crate::error::CpuError;
 use crate::kernel::CpuKernel;
@@ -120,7 +126,17 @@ impl CpuCompiler {
     }
 }
 
-/// The passes of Tile IR that the lowering builds on.
+/// Runs the passes of Tile IR that the lowering builds on.
 fn prepare(func: &Function) -> Result<Function, CpuError> {
-    Ok(func.clone())
+    let mut func = func.clone();
+    let pipeline = Pipeline::default()
+        .then(Canonicalize)
+        .then(Cse)
+        .then(Licm)
+        .then(ExpandMath::default())
+        .then(Canonicalize)
+        .then(Cse)
+        .then(Dce);
+    PassManager::new(pipeline).run(&mut func)?;
+    Ok(func)
 }

@@ -2,14 +2,15 @@
 
 use tegula_codegen::CodegenError;
 use tegula_ir::diag::Diagnostic;
+use tegula_ir::pass::PassError;
 use thiserror::Error;
 
 /// Why a kernel could not be compiled or run on the CPU.
 #[derive(Debug, Error)]
 pub enum CpuError {
     /// A pass refused the kernel.
-    #[error("{0}")]
-    Pass(Diagnostic),
+    #[error(transparent)]
+    Pass(#[from] PassError),
     /// LLVM IR or object code could not be made.
     #[error(transparent)]
     Codegen(#[from] CodegenError),
