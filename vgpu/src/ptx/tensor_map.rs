@@ -37,7 +37,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// The types in the order of the driver's and the PTX ISA's numbers.
+    /// The types in the order of the driver's numbers.
     pub const ALL: [Self; 13] = [
         Self::U8,
         Self::U16,
@@ -170,6 +170,23 @@ pub struct TensorMap {
     /// Tile or im2col.
     pub mode: Mode,
 }
+
+/// Element types by the numbers of `tensormap.replace`, which are not the driver's.
+const ELEMENT_NUMBERS: [Element; 13] = [
+    Element::U8,
+    Element::U16,
+    Element::U32,
+    Element::S32,
+    Element::U64,
+    Element::S64,
+    Element::F16,
+    Element::F32,
+    Element::F32Ftz,
+    Element::F64,
+    Element::BF16,
+    Element::TF32,
+    Element::TF32Ftz,
+];
 
 const MAGIC: u32 = 0x5041_4D54;
 
@@ -344,7 +361,12 @@ impl TensorMap {
             "global_dim" => bytes[16 + 4 * ordinal..][..4].copy_from_slice(&(value as u32).to_le_bytes()),
             "global_stride" => bytes[40 + 8 * ordinal.min(3)..][..8].copy_from_slice(&value.to_le_bytes()),
             "element_stride" => bytes[82 + ordinal] = value as u8,
-            "elemtype" => bytes[5] = value as u8,
+            "elemtype" => match ELEMENT_NUMBERS.get(value as usize) {
+                Some(&element) => {
+                    bytes[5] = Element::ALL.iter().position(|&e| e == element).unwrap_or(0) as u8;
+                }
+                None => return false,
+            },
             "interleave_layout" => bytes[6] = (bytes[6] & 0xF0) | (value as u8 & 15),
             "swizzle_mode" => bytes[6] = (bytes[6] & 15) | (value as u8) << 4,
             "fill_mode" => bytes[7] = (bytes[7] & !1) | (value as u8 & 1),

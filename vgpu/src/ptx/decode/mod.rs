@@ -181,6 +181,11 @@ impl<'m> Decoder<'m> {
         Location { file: self.file.map(str::to_owned), ..Location::text(position.line, position.column) }
     }
 
+    /// The PTX version of the module.
+    pub fn version(&self) -> (u32, u32) {
+        self.module.version
+    }
+
     /// An error about the current instruction, which is wrong.
     pub fn bad(&self, message: impl std::fmt::Display) -> Error {
         self.at(self.position, format!("`{}`: {message}", self.text))

@@ -66,7 +66,9 @@ pub(crate) enum BulkOp {
     Copy(Box<CopyForm>),
     Commit,
     Wait { left: u32 },
-    Replace { field: &'static str, ordinal: usize, space: Space, address: AddressOperand, value: u32, wide: bool },
+    Replace { field: &'static str, ordinal: usize, space: Space, address: AddressOperand, value: u32, wide: bool, scale: u32 },
+    /// A tensor map from shared to global memory, made visible to copies.
+    Publish { to: AddressOperand, from: AddressOperand },
 }
 
 /// Directions of a copy.
@@ -116,18 +118,38 @@ impl BulkOp {
                     cx.warp.order.clock.join(&cx.world.engine.clock);
                 }
             }
-            Self::Replace { field, ordinal, space, address, value, wide } => {
+            Self::Replace { field, ordinal, space, address, value, wide, scale } => {
                 let addresses = cx.addresses(address);
                 for lane in cx.lanes() {
                     let registers = &cx.warp.registers;
-                    let value = if *wide { registers.d(*value)[lane] } else { registers.w(*value)[lane].into() };
+                    let value = if *wide { registers.d(*value)[lane] } else { registers.w(*value)[lane].into() } << scale;
                     let Some(place) = cx.place(*space, addresses[lane], 128, 64, lane) else { continue };
                     let mut bytes = [0; 128];
                     cx.read(place, lane, &mut bytes);
-                    TensorMap::replace(&mut bytes, field, *ordinal, value);
+                    if !TensorMap::replace(&mut bytes, field, *ordinal, value) {
+                        let message = format!("{value} is not a value of the field `{field}`");
+                        cx.find(FindingKind::BadDescriptor, Some(lane), None, None, message);
+                    }
                     cx.note(place, 128, Action::Write, lane, None);
                     cx.write(place, lane, &bytes);
                 }
+            }
+            Self::Publish { to, from } => {
+                if let Some(step) = cx.converge_all() {
+                    return Ok(step);
+                }
+                let lane = cx.mask.trailing_zeros() as usize;
+                let (to, from) = (cx.addresses(to)[lane], cx.addresses(from)[lane]);
+                let from = cx.place(Space::Shared, from, 128, 128, lane);
+                let to = cx.place(Space::Global, to, 128, 128, lane);
+                if let (Some(from), Some(to)) = (from, to) {
+                    let mut bytes = [0; 128];
+                    cx.note(from, 128, Action::Read, lane, None);
+                    cx.read(from, lane, &mut bytes);
+                    cx.note(to, 128, Action::Write, lane, Some(&bytes));
+                    cx.write(to, lane, &bytes);
+                }
+                cx.synchronize_device(false, true);
             }
             Self::Copy(form) => {
                 let lanes = cx.lanes();
@@ -909,7 +931,19 @@ pub(super) fn decode_tensormap(d: &mut Decoder, i: &Instruction, m: &mut Modifie
         "swizzle_atomicity",
     ];
     if m.take("cp_fenceproxy") {
-        return Err(d.unsupported("copies of tensor maps with a fence"));
+        m.any(&["global"]);
+        m.any(&["shared::cta", "shared"]);
+        m.take("tensormap::generic");
+        m.take("release");
+        m.any(&["cta", "cluster", "gpu", "sys"]);
+        m.take("sync");
+        m.take("aligned");
+        let [to, from, bytes] = d.operands(i)?;
+        if d.immediate(bytes)? != 128 {
+            return Err(d.bad("a tensor map has 128 bytes"));
+        }
+        let (to, from) = (d.address(to)?, d.address(from)?);
+        return Ok(Some(Op::Bulk(Box::new(BulkOp::Publish { to, from }))));
     }
     if !m.take("replace") {
         return Ok(None);
@@ -923,6 +957,8 @@ pub(super) fn decode_tensormap(d: &mut Decoder, i: &Instruction, m: &mut Modifie
     };
     m.take("b1024");
     let wide = m.ty().is_some_and(|ty| ty.bits() == 64);
+    // Before PTX 8.5 strides are given in units of 16 bytes.
+    let scale = u32::from(field == "global_stride" && d.version() < (8, 5)) * 4;
     let (address, ordinal, value) = match i.operands.as_slice() {
         [address, value] => (address, 0, value),
         [address, ordinal, value] => (address, d.immediate(ordinal)?, value),
@@ -937,5 +973,6 @@ pub(super) fn decode_tensormap(d: &mut Decoder, i: &Instruction, m: &mut Modifie
         address,
         value,
         wide,
+        scale,
     }))))
 }
