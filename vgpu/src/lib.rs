@@ -20,3 +20,4 @@ pub mod memory;
 pub mod numeric;
 pub mod ptx;
 pub mod sanitizer;
+pub mod tool;

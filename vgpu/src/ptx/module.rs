@@ -34,7 +34,7 @@ pub struct Parameter {
 }
 
 /// What is known of a kernel before it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct KernelInfo {
     /// Its name.
     pub name: String,
@@ -52,8 +52,12 @@ pub struct KernelInfo {
     pub max_block: Option<[u32; 3]>,
     /// `.reqnctapercluster`.
     pub required_cluster: Option<[u32; 3]>,
-    /// Instructions by mnemonic, with how often each occurs.
-    pub instructions: Vec<(String, u32)>,
+    /// `.maxnreg`.
+    pub max_registers: Option<u32>,
+    /// Instructions by mnemonic, how often each occurs, and whether the machine executes it.
+    pub instructions: Vec<(String, u32, bool)>,
+    /// What the machine does not execute, with its place.
+    pub unsupported: Vec<Error>,
 }
 
 /// A PTX module loaded into a device's memory.
@@ -107,34 +111,13 @@ impl Module {
     /// Decodes a kernel, if that has not been done: after this its launches cannot fail on an unsupported instruction.
     pub fn prepare(&self, name: &str) -> Result<KernelInfo> {
         let kernel = self.kernel(name)?;
-        let mut instructions: HashMap<&str, u32> = HashMap::new();
-        for info in &kernel.infos {
-            let text = info
-                .text
-                .strip_prefix('@')
-                .and_then(|text| text.split_once(' '))
-                .map_or(info.text.as_str(), |(_, rest)| rest);
-            *instructions.entry(text.split(' ').next().unwrap_or_default()).or_default() += 1;
-        }
-        let mut instructions: Vec<_> = instructions.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        instructions.sort();
-        let params = kernel.params.iter().map(|p| Parameter {
-            name: p.name.clone(),
-            offset: p.offset,
-            size: p.size,
-            align: p.align,
-        });
-        Ok(KernelInfo {
-            name: kernel.name.clone(),
-            params: params.collect(),
-            shared: kernel.shared_static,
-            local: kernel.local_bytes,
-            registers: kernel.declared_registers,
-            required_block: kernel.reqntid,
-            max_block: kernel.maxntid,
-            required_cluster: kernel.reqnctapercluster,
-            instructions,
-        })
+        Ok(describe(&kernel, Vec::new()))
+    }
+
+    /// What is known of a kernel, unsupported instructions included.
+    pub fn survey(&self, name: &str) -> Result<KernelInfo> {
+        let (kernel, unsupported) = decode::survey(&self.syntax, &self.image, self.file.as_deref(), name)?;
+        Ok(describe(&kernel, unsupported))
     }
 
     fn kernel(&self, name: &str) -> Result<Arc<Kernel>> {
@@ -164,6 +147,43 @@ impl Module {
             Ok(kernel) => exec::launch::run(&kernel, self.file.as_deref(), memory, launch, model, trace),
             Err(error) => (Err(error), Outcome::default()),
         }
+    }
+}
+
+/// The opcode with its modifiers, of an instruction's text.
+fn mnemonic(text: &str) -> &str {
+    let text = text.strip_prefix('@').and_then(|text| text.split_once(' ')).map_or(text, |(_, rest)| rest);
+    text.split(' ').next().unwrap_or_default()
+}
+
+fn describe(kernel: &Kernel, unsupported: Vec<Error>) -> KernelInfo {
+    let mut counts: HashMap<&str, (u32, bool)> = HashMap::new();
+    for info in &kernel.infos {
+        counts.entry(mnemonic(&info.text)).or_insert((0, true)).0 += 1;
+    }
+    for error in &unsupported {
+        if let Error::Unsupported { instruction, .. } = error
+            && let Some((_, supported)) = counts.get_mut(mnemonic(instruction))
+        {
+            *supported = false;
+        }
+    }
+    let mut instructions: Vec<_> = counts.into_iter().map(|(name, (count, ok))| (name.to_owned(), count, ok)).collect();
+    instructions.sort();
+    let parameter =
+        |p: &super::program::Param| Parameter { name: p.name.clone(), offset: p.offset, size: p.size, align: p.align };
+    KernelInfo {
+        name: kernel.name.clone(),
+        params: kernel.params.iter().map(parameter).collect(),
+        shared: kernel.shared_static,
+        local: kernel.local_bytes,
+        registers: kernel.declared_registers,
+        required_block: kernel.reqntid,
+        max_block: kernel.maxntid,
+        required_cluster: kernel.reqnctapercluster,
+        max_registers: kernel.maxnreg,
+        instructions,
+        unsupported,
     }
 }
 

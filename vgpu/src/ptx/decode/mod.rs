@@ -16,6 +16,7 @@ use super::isa;
 use super::module::Image;
 use super::program::{File, FunctionRange, Inst, InstInfo, Kernel, NONE, Param, Register, Special};
 use super::syntax::ast::{self, Function, Instruction, Position, Statement};
+use crate::counters::Class;
 use crate::error::{Error, Location, Result};
 use crate::finding::SourceLine;
 use std::collections::HashMap;
@@ -61,21 +62,45 @@ pub(crate) struct Decoder<'m> {
     call_params: HashMap<u64, u32>,
     position: Position,
     text: String,
+    /// Collects unsupported instructions; none to stop at the first.
+    unsupported: Option<Vec<Error>>,
 }
 
-/// Decodes the kernel called `name`.
+/// Decodes the kernel called `name`; the first unsupported instruction is an error.
 pub(crate) fn kernel(module: &ast::Module, image: &Image, file: Option<&str>, name: &str) -> Result<Kernel> {
+    decode(module, image, file, name, None).map(|(kernel, _)| kernel)
+}
+
+/// Decodes the kernel called `name`, and lists the unsupported instructions.
+pub(crate) fn survey(
+    module: &ast::Module,
+    image: &Image,
+    file: Option<&str>,
+    name: &str,
+) -> Result<(Kernel, Vec<Error>)> {
+    decode(module, image, file, name, Some(Vec::new()))
+}
+
+fn decode(
+    module: &ast::Module,
+    image: &Image,
+    file: Option<&str>,
+    name: &str,
+    unsupported: Option<Vec<Error>>,
+) -> Result<(Kernel, Vec<Error>)> {
     let Some(function) = module.functions.iter().find(|f| f.entry && f.name == name && f.body.is_some()) else {
         let names: Vec<_> = module.functions.iter().filter(|f| f.entry).map(|f| f.name.as_str()).collect();
         return Err(Error::BadLaunch(format!("no kernel `{name}` in the module; it has: {}", names.join(", "))));
     };
     let mut decoder = Decoder::new(module, image, file, function);
+    decoder.unsupported = unsupported;
     decoder.entry_params(function)?;
     decoder.register_function(function);
     while let Some(function) = decoder.queue.pop() {
         decoder.function(function)?;
     }
-    Ok(decoder.finish())
+    let unsupported = decoder.unsupported.take().unwrap_or_default();
+    Ok((decoder.finish(), unsupported))
 }
 
 impl<'m> Decoder<'m> {
@@ -133,6 +158,7 @@ impl<'m> Decoder<'m> {
             call_params: HashMap::new(),
             position: Position::default(),
             text: String::new(),
+            unsupported: None,
         }
     }
 
@@ -454,10 +480,17 @@ impl<'m> Decoder<'m> {
             None => (NONE, false),
         };
         let mut modifiers = Modifiers::new(instruction);
-        let (op, class) = isa::decode(self, instruction, &mut modifiers)?;
-        if let Some(modifier) = modifiers.unused() {
-            return Err(self.unsupported(format!("the modifier `.{modifier}` is not known here")));
-        }
+        let decoded = isa::decode(self, instruction, &mut modifiers).and_then(|decoded| match modifiers.unused() {
+            Some(modifier) => Err(self.unsupported(format!("the modifier `.{modifier}` is not known here"))),
+            None => Ok(decoded),
+        });
+        let (op, class) = match (decoded, &mut self.unsupported) {
+            (Err(error @ Error::Unsupported { .. }), Some(list)) => {
+                list.push(error);
+                (isa::Op::Nop, Class::Control)
+            }
+            (decoded, _) => decoded?,
+        };
         self.kernel.insts.push(Inst { op, guard, guard_negated, class });
         self.kernel.infos.push(InstInfo {
             text: std::mem::take(&mut self.text),

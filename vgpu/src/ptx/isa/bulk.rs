@@ -65,10 +65,23 @@ pub(crate) struct BulkCopy {
 pub(crate) enum BulkOp {
     Copy(Box<CopyForm>),
     Commit,
-    Wait { left: u32 },
-    Replace { field: &'static str, ordinal: usize, space: Space, address: AddressOperand, value: u32, wide: bool, scale: u32 },
+    Wait {
+        left: u32,
+    },
+    Replace {
+        field: &'static str,
+        ordinal: usize,
+        space: Space,
+        address: AddressOperand,
+        value: u32,
+        wide: bool,
+        scale: u32,
+    },
     /// A tensor map from shared to global memory, made visible to copies.
-    Publish { to: AddressOperand, from: AddressOperand },
+    Publish {
+        to: AddressOperand,
+        from: AddressOperand,
+    },
 }
 
 /// Directions of a copy.
@@ -122,7 +135,8 @@ impl BulkOp {
                 let addresses = cx.addresses(address);
                 for lane in cx.lanes() {
                     let registers = &cx.warp.registers;
-                    let value = if *wide { registers.d(*value)[lane] } else { registers.w(*value)[lane].into() } << scale;
+                    let value =
+                        if *wide { registers.d(*value)[lane] } else { registers.w(*value)[lane].into() } << scale;
                     let Some(place) = cx.place(*space, addresses[lane], 128, 64, lane) else { continue };
                     let mut bytes = [0; 128];
                     cx.read(place, lane, &mut bytes);
