@@ -12,7 +12,7 @@ use crate::types::LayoutRef;
 
 /// What has one working layout: an op, or a value carried by a control op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Node {
+enum Node {
     Op(Op),
     Carried(usize),
 }
@@ -58,7 +58,7 @@ impl Plan {
     }
 
     /// The layout in which a value is made; none for cheap values, which are made in whatever layout is asked for.
-    pub(super) fn layout_of(&self, f: &Function, value: Value) -> Option<LayoutRef> {
+    fn layout_of(&self, f: &Function, value: Value) -> Option<LayoutRef> {
         if let Some(carried) = self.carried_by[value] {
             return self.carried[carried].1.clone();
         }
