@@ -1,14 +1,18 @@
 //! Layout assignment on whole kernels: what it gives keeps the layout rules, prints, parses back, and computes the same.
 
 use std::path::Path;
+
+use proptest::prelude::*;
 use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg};
 use tegula_ir::interp::Interpreter;
 use tegula_ir::layout::rules::{LaidOut, laid_out};
+use tegula_ir::layout::{Conversion, ConversionOptions};
 use tegula_ir::ops::{BinaryOp, OpKind};
 use tegula_ir::pass::{Pass, PassContext, Registry};
 use tegula_ir::passes::assign_layouts::AssignLayouts;
 use tegula_ir::testing::filetest::{Runner, collect};
+use tegula_ir::testing::generate::{Config, Program};
 use tegula_ir::text::{parse_module, print_module};
 use tegula_ir::verify::verify;
 
@@ -121,4 +125,39 @@ fn laid_out_kernels_compute_the_same() {
         .filter_map(|path| runner.check(path).err().map(|error| format!("{}: {error}", path.display())))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Generated programs can be laid out, for any number of warps; every conversion in them can be planned; and they
+    /// compute the same.
+    #[test]
+    fn generated_programs_compute_the_same(
+        list in prop::collection::vec(any::<u32>(), 0..400),
+        lanes in prop::sample::select(vec![32u32, 64]),
+        warps in prop::sample::select(vec![1u32, 2, 4, 8]),
+    ) {
+        let mut program = Program::new(&list, &Config::default());
+        program.function.num_warps = warps;
+        let mut laid_out = program.function.clone();
+        AssignLayouts { lanes }.run(&mut laid_out, &mut PassContext::new()).expect("the program can be laid out");
+        if let Err(errors) = verify(&laid_out) {
+            return Err(TestCaseError::fail(format!("{}\n{laid_out}", errors[0])));
+        }
+        for op in laid_out.ops_in_order() {
+            if let OpKind::ConvertLayout { x, layout } = laid_out.kind(op) {
+                let source = laid_out.ty(*x).layout().expect("all tiles have layouts");
+                Conversion::plan(source, layout, &ConversionOptions::new(32)).expect("the conversion can be planned");
+            }
+        }
+        let run = |function: &Function| {
+            let mut args = program.args.clone();
+            Interpreter::new().run(function, program.grid, &mut args).map(|printed| (args, printed))
+        };
+        let (wanted, found) = (run(&program.function), run(&laid_out));
+        // An error's place is the op's, which may have been copied: only the results must agree.
+        prop_assert_eq!(wanted.as_ref().ok(), found.as_ref().ok());
+        prop_assert_eq!(wanted.is_err(), found.is_err());
+    }
 }

@@ -8,9 +8,11 @@ use tegula_ir::exec::{Executor, HostArg, HostTensor};
 use tegula_ir::function::{Function, ParamKind, ViewAccess, ViewSpec};
 use tegula_ir::interp::Interpreter;
 use tegula_ir::literal::Literal;
+use tegula_ir::loc::Loc;
 use tegula_ir::ops::{Access, Address, AxisSet, BinaryOp, CmpOp, Fact, LoopHints, OpKind, Rounding};
+use tegula_ir::testing::generate::{Config, Program};
 use tegula_ir::types::ScalarType;
-use tegula_ir::{Type, Value};
+use tegula_ir::{Block, Elem, Op, Type, Value};
 
 /// An expression over tiles of one shape and element type.
 #[derive(Clone, Debug)]
@@ -222,6 +224,73 @@ proptest! {
                     prop_assert!(divides(along.divisibility, first(along.contiguity)), "axis {} of {:?}", axis, facts);
                 }
             }
+        }
+    }
+}
+
+/// Adds, behind every op with an integer or pointer result, assumptions of what the analysis says of it: the
+/// interpreter checks them.
+fn assume_facts(f: &mut Function) {
+    let info = AxisInfo::compute(f);
+    for block in (0..f.num_blocks()).map(|i| Block::from_u32(i as u32)) {
+        let combined = f.ops_in_order().into_iter().any(|op| {
+            matches!(f.kind(op), OpKind::ReduceWith { body, .. } | OpKind::ScanWith { body, .. } if *body == block)
+        });
+        if combined {
+            // Only scalars, of which nothing is known.
+            continue;
+        }
+        let args = f.block(block).args.to_vec();
+        let mut ops: Vec<Op> = args.into_iter().flat_map(|value| assumptions(f, &info, value)).collect();
+        for op in std::mem::take(&mut f.block_mut(block).ops) {
+            let results = f.op(op).results.to_vec();
+            ops.push(op);
+            ops.extend(results.into_iter().flat_map(|value| assumptions(f, &info, value)));
+        }
+        f.block_mut(block).ops = ops;
+    }
+}
+
+fn assumptions(f: &mut Function, info: &AxisInfo, x: Value) -> Vec<Op> {
+    let ty = f.ty(x).clone();
+    let Some(elem) = ty.elem() else { return Vec::new() };
+    let (wide, integer) = match elem {
+        Elem::Scalar(t) => (t.bits() == 64, t.is_int()),
+        Elem::Ptr(_) => (true, true),
+    };
+    if !integer {
+        return Vec::new();
+    }
+    let facts = info.value(f, x);
+    let mut promises = vec![Fact::Divisible(facts.divisibility)];
+    if let (Some(value), Elem::Scalar(ScalarType::I64)) = (facts.constant, elem) {
+        promises.push(Fact::Bounded { min: value, max: value });
+    }
+    for (axis, along) in facts.axes.iter().enumerate() {
+        // Runs of what was widened may break where they are not aligned (see `AxisFacts`).
+        let n = if wide { along.contiguity.min(along.divisibility.min(1 << 31) as u32) } else { along.contiguity };
+        promises.push(Fact::Contiguous { axis: axis as u8, n });
+    }
+    promises.into_iter().map(|fact| f.make_op(OpKind::Assume { x, fact }, [ty.clone()], Loc::UNKNOWN)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn facts_hold_in_generated_programs(list in prop::collection::vec(any::<u32>(), 0..400)) {
+        let program = Program::new(&list, &Config::default());
+        let run = |function: &Function| {
+            let mut args = program.args.clone();
+            Interpreter::new().run(function, program.grid, &mut args).map(|_| args)
+        };
+        // Programs may fail, by an assertion of their own for one.
+        if let Ok(wanted) = run(&program.function) {
+            let mut function = program.function.clone();
+            assume_facts(&mut function);
+            let found = run(&function);
+            prop_assert!(found.is_ok(), "{}\n{}", found.unwrap_err(), function);
+            prop_assert_eq!(found.unwrap(), wanted);
         }
     }
 }

@@ -92,9 +92,12 @@ pub(super) fn result_facts(info: &AxisInfo, f: &Function, kind: &OpKind) -> Opti
             let ty = f.ty(*x).elem_scalar()?;
             (!ty.is_float()).then(|| constancy_only(&of(*x)))
         }
-        OpKind::Cast { x, to, .. } => {
+        OpKind::Cast { x, to, saturate, .. } => {
             let from = f.ty(*x).elem_scalar()?;
-            (from.is_int() && to.is_int()).then(|| cast(of(*x), from, *to))
+            // What is clamped keeps nothing but that equal values stay equal.
+            let clamps = *saturate && !holds_all(*to, from);
+            let kept = |facts| if clamps { constancy_only(&facts) } else { cast(facts, from, *to) };
+            (from.is_int() && to.is_int()).then(|| kept(of(*x)))
         }
         OpKind::Bitcast { x, to } => {
             let facts = of(*x);
@@ -113,6 +116,12 @@ pub(super) fn result_facts(info: &AxisInfo, f: &Function, kind: &OpKind) -> Opti
         OpKind::ViewBase { view } => Some(info.view(f, *view).base),
         _ => None,
     }
+}
+
+/// Whether a type has all the values of another.
+fn holds_all(to: ScalarType, from: ScalarType) -> bool {
+    let room = |t: ScalarType| t.bits() - u32::from(t.is_signed_int());
+    room(to) >= room(from) && (to.is_signed_int() || from.is_unsigned_int())
 }
 
 fn cast(mut facts: Facts, from: ScalarType, to: ScalarType) -> Facts {

@@ -14,8 +14,10 @@ use crate::types::{LayoutRef, ScalarType};
 /// Lays the function out; gives the number of conversions inserted.
 pub(super) fn run(f: &mut Function, plan: Plan, threads: Threads) -> u64 {
     let ops = f.ops_in_order();
+    let originals = ops.iter().map(|&op| (op, f.kind(op).clone())).collect();
     let mut writer = Writer {
         f,
+        originals,
         plan,
         threads,
         forms: HashMap::new(),
@@ -34,6 +36,8 @@ pub(super) fn run(f: &mut Function, plan: Plan, threads: Threads) -> u64 {
 
 struct Writer<'f> {
     f: &'f mut Function,
+    /// The ops as they were: copies are made of these, not of what already takes forms of its operands.
+    originals: HashMap<Op, OpKind>,
     plan: Plan,
     threads: Threads,
     /// Values in further layouts than the one they are made in.
@@ -139,11 +143,8 @@ impl Writer<'_> {
         }
         let form = match self.f.value(value).def {
             ValueDef::Result(op, _) if self.plan.cheap.op(op) => self.cheap_form(op, value, layout),
-            ValueDef::Result(op, _) if self.widens(op) => {
-                // The narrower operand is cheaper to move.
-                let kind = self.f.kind(op).clone();
-                self.copy_with(op, kind, layout)
-            }
+            // The narrower operand is cheaper to move.
+            ValueDef::Result(op, _) if self.widens(op) => self.copy_with(op, layout),
             _ => self.convert(value, layout),
         };
         self.forms.insert((value, layout.clone()), form);
@@ -152,14 +153,14 @@ impl Writer<'_> {
 
     /// A cheap value in this layout: itself if it has none yet, else computed again.
     fn cheap_form(&mut self, op: Op, value: Value, layout: &LayoutRef) -> Value {
-        let kind = self.f.kind(op).clone();
+        let kind = self.originals[&op].clone();
         let Some(work) = rules::work_for_result(self.f, &kind, 0, layout) else {
             // No working layout gives the result this one: make it in another, and convert.
             let made = self.any_form(value);
             return self.convert(made, layout);
         };
         if self.f.ty(value).layout().is_some() {
-            return self.copy_with(op, kind, layout);
+            return self.copy_with(op, layout);
         }
         self.f.value_mut(value).ty = self.f.ty(value).with_layout(layout.clone());
         let kind = self.operands_for(kind, Some(work.clone()));
@@ -169,7 +170,8 @@ impl Writer<'_> {
     }
 
     /// A copy of an op with one result, right after it, that gives the result in this layout.
-    fn copy_with(&mut self, op: Op, kind: OpKind, layout: &LayoutRef) -> Value {
+    fn copy_with(&mut self, op: Op, layout: &LayoutRef) -> Value {
+        let kind = self.originals[&op].clone();
         let work = rules::work_for_result(self.f, &kind, 0, layout).expect("the caller asked for a layout it can give");
         let kind = self.operands_for(kind, Some(work));
         let data = self.f.op(op);
