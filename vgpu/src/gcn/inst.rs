@@ -131,6 +131,16 @@ pub(crate) struct MemFields {
     pub use_vaddr: bool,
 }
 
+/// The unit that executes an instruction, as far as distances between instructions depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Scalar,
+    Vector,
+    Matrix,
+    /// Vector memory and LDS.
+    Memory,
+}
+
 /// What an instruction is, apart from its handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Kind {
@@ -153,6 +163,7 @@ pub(crate) struct Inst {
     /// Whether there is a handler for it.
     pub supported: bool,
     pub class: Class,
+    pub unit: Unit,
     pub dst: Opnd,
     /// Registers in the destination.
     pub dst_regs: u8,
@@ -188,6 +199,12 @@ pub(crate) struct Inst {
 }
 
 impl Inst {
+    /// Whether it belongs to the transcendental unit.
+    #[inline]
+    pub(crate) fn is_trans(&self) -> bool {
+        self.class == Class::Special && self.dst_regs == 1
+    }
+
     /// Whether sources have modifiers or are addressed in parts, so that the fast way to read them will not do.
     #[inline]
     pub(crate) fn has_lane_control(&self) -> bool {

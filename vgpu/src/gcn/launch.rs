@@ -6,7 +6,8 @@ use crate::finding::Report;
 use crate::gcn::arch::Arch;
 use crate::gcn::descriptor::{KernelDescriptor, USER_REGISTERS};
 use crate::gcn::elf::{CodeObject, ElfKernel};
-use crate::gcn::exec::state::{Env, Group, MatrixWrite, Mode, PRIVATE_APERTURE, SHARED_APERTURE, Wave, WaveState};
+use crate::gcn::exec::Hazards;
+use crate::gcn::exec::state::{Env, Group, Mode, PRIVATE_APERTURE, SHARED_APERTURE, Wave, WaveState};
 use crate::gcn::inst::sreg;
 use crate::gcn::metadata::ArgumentKind;
 use crate::gcn::program::Program;
@@ -288,8 +289,7 @@ fn blank_wave(
         state: WaveState::Running,
         queues: Default::default(),
         ticks: 0,
-        matrix_writes: Vec::<MatrixWrite>::new(),
-        matrix_horizon: 0,
+        hazards: (launch.sanitize && env.arch.is_cdna()).then(|| Box::new(Hazards::new())),
         scratch: vec![0; (scratch * 64) as usize],
         scratch_written: vec![false; (scratch * 64) as usize],
         scratch_bytes: scratch,

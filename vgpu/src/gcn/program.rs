@@ -81,6 +81,11 @@ impl Program {
         self.at(u64::from(pc)).map_or_else(|| "?".to_owned(), |index| text::instruction(&self.insts[index]))
     }
 
+    /// The mnemonic of the instruction at an address.
+    pub(crate) fn name(&self, pc: u32) -> &'static str {
+        self.at(u64::from(pc)).map_or("?", |index| self.insts[index].name)
+    }
+
     /// The source line of the instruction at an address.
     pub(crate) fn source(&self, pc: u32) -> Option<SourceLine> {
         let after = self.lines.partition_point(|row| row.address <= u64::from(pc));

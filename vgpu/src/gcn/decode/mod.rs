@@ -10,7 +10,7 @@ pub(crate) mod tables;
 use crate::counters::Class;
 use crate::gcn::arch::Arch;
 use crate::gcn::exec;
-use crate::gcn::inst::{ACC, Inst, Kind, LaneControl, MemFields, Opnd, Sdwa, Select, Unused, sreg};
+use crate::gcn::inst::{ACC, Inst, Kind, LaneControl, MemFields, Opnd, Sdwa, Select, Unit, Unused, sreg};
 use memory::{Act, Space};
 use tables::{Encoding, Row, Shape, Table};
 
@@ -800,6 +800,20 @@ fn shape(inst: &mut Inst, shapes: &[Shape]) {
     }
 }
 
+/// The unit that a mnemonic belongs to.
+fn unit(name: &str) -> Unit {
+    const MATRIX: [&str; 4] = ["v_mfma", "v_smfmac", "v_wmma", "v_swmmac"];
+    if MATRIX.iter().any(|prefix| name.starts_with(prefix)) {
+        Unit::Matrix
+    } else if name.starts_with("v_") {
+        Unit::Vector
+    } else if name.starts_with("s_") {
+        Unit::Scalar
+    } else {
+        Unit::Memory
+    }
+}
+
 fn blank(name: &'static str, pc: u32, run: crate::gcn::inst::Handler, class: Class) -> Inst {
     Inst {
         run,
@@ -809,6 +823,7 @@ fn blank(name: &'static str, pc: u32, run: crate::gcn::inst::Handler, class: Cla
         size: 4,
         supported: true,
         class,
+        unit: unit(name),
         dst: Opnd::None,
         dst_regs: 0,
         sdst: Opnd::None,

@@ -99,6 +99,8 @@ impl Cx<'_> {
                 );
             }
             self.w.v_pending[r] |= access.mask;
+            // One finding is enough: who reads it early is told of the missing wait.
+            self.w.v_defined[r] |= access.mask;
             // What a partial load leaves alone stays readable only after it, too.
             if !keeps_half(access.act) {
                 for lane in lanes(access.mask) {

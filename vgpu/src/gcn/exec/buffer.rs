@@ -178,7 +178,7 @@ pub(super) fn issue(cx: &mut Cx<'_>, i: &Inst) {
     let mut access = Access::new(i.pc, op.act, Place::Global, cx.exec());
     let first: Lanes = if i.mem.idxen || i.mem.offen { cx.v32(i, i.src[0], Width::B32) } else { [0; 64] };
     let second: Lanes = if i.mem.idxen && i.mem.offen { cx.v32(i, i.src[0].plus(1), Width::B32) } else { [0; 64] };
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
 
     let (bytes, unit) = match op.act {
         Act::Load { bytes, .. } | Act::Store { bytes, .. } | Act::LoadLds { bytes, .. } => {

@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::operand::{F16, F32, F64, I16, I32, I64, Ty, U16, U32, U64};
-use crate::gcn::inst::{Handler, Inst, Opnd};
+use crate::gcn::inst::{Handler, Inst, Opnd, sreg};
 
 impl Cx<'_> {
     /// Writes the result of a comparison: lanes that do not execute are clear.
@@ -20,6 +20,7 @@ impl Cx<'_> {
                 self.find_undefined(i, unknown, "a comparison that decides which lanes go on");
             }
             self.w.set_exec(mask);
+            self.hazard_write_s(i, sreg::EXEC);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::gcn::inst::{ACC, Inst, Opnd, sreg};
 
 /// One lane of a vector register, or a scalar.
 fn lane_of(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd, lane: usize) -> u32 {
+    cx.hazard_exec(i, 4);
     match opnd {
         Opnd::V(r) => {
             // The lane is read whether it executes or not.

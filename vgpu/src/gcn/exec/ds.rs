@@ -24,7 +24,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = super::memory::operation(i) else { return };
     let mut access = Access::new(i.pc, op.act, Place::Lds, cx.exec());
     let base = cx.v32(i, i.src[0], Width::B32);
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
     let at = |offset: i32| base.map(|v| u64::from(v).wrapping_add(offset as u64));
     match op.act {
         Act::Load2 { bytes, stride64 } | Act::Store2 { bytes, stride64 } | Act::Exchange2 { bytes, stride64 } => {
@@ -85,7 +85,7 @@ fn by_lane(cx: &mut Cx<'_>, i: &Inst) {
     let mut access = Access::new(i.pc, op.act, Place::Lds, cx.exec());
     let base = u64::from(cx.s32(i, Opnd::S(sreg::M0)) & 0xffff) + i.mem.offset as u64;
     access.address = std::array::from_fn(|lane| base + lane as u64 * 4);
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
     if op.act == Act::StoreLane {
         let row = cx.v32(i, i.src[1], Width::B32);
         access.data.push(row);
@@ -102,7 +102,7 @@ fn append(cx: &mut Cx<'_>, i: &Inst) {
     let mut access = Access::new(i.pc, op.act, Place::Lds, cx.exec());
     let base = u64::from(cx.s32(i, Opnd::S(sreg::M0)) >> 16) + i.mem.offset as u64;
     access.address = [base; 64];
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
     if let Opnd::V(r) = i.dst {
         access.dst = Some(r);
         access.dst_regs = 1;

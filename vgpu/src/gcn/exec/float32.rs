@@ -122,6 +122,9 @@ fn div_fixup(quotient: f32, denominator: f32, numerator: f32) -> f32 {
         sign(f32::from_bits(1) * 0.5)
     } else if exponent(denominator) == 255 {
         sign(f32::INFINITY)
+    } else if quotient.is_nan() {
+        // The operands are finite numbers: an intermediate result has overflowed, and so would the quotient.
+        sign(f32::INFINITY)
     } else {
         sign(quotient.abs())
     }
@@ -133,6 +136,7 @@ fn exponent(value: f32) -> i32 {
 
 /// `v_div_fmas_f32`: a fused multiply-add whose result is scaled back where `v_div_scale` scaled.
 fn div_fmas(cx: &mut Cx<'_>, i: &Inst) {
+    cx.hazard_div_fmas(i);
     let scaled = cx.w.vcc();
     let a = F32::load(cx, i, 0);
     let b = F32::load(cx, i, 1);

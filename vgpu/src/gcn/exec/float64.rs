@@ -136,12 +136,16 @@ fn div_fixup(quotient: f64, denominator: f64, numerator: f64) -> f64 {
         sign(f64::INFINITY)
     } else if denominator.is_infinite() || numerator == 0.0 || exponent(numerator) - exponent(denominator) < -1075 {
         sign(0.0)
+    } else if quotient.is_nan() {
+        // The operands are finite numbers: an intermediate result has overflowed, and so would the quotient.
+        sign(f64::INFINITY)
     } else {
         sign(quotient.abs())
     }
 }
 
 fn div_fmas(cx: &mut Cx<'_>, i: &Inst) {
+    cx.hazard_div_fmas(i);
     let scaled = cx.w.vcc();
     let a = F64::load(cx, i, 0);
     let b = F64::load(cx, i, 1);

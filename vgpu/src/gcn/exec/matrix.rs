@@ -4,10 +4,8 @@
 //! difference is below what any use of these formats can tell.
 
 use super::matrix_layout::{self as layout, Layout};
-use super::registers::{Width, register_name};
-use super::state::MatrixWrite;
+use super::registers::Width;
 use super::{Cx, sparse, wmma};
-use crate::finding::FindingKind;
 use crate::gcn::arch::Arch;
 use crate::gcn::inst::{Handler, Inst, Kind, Opnd};
 use crate::numeric::{Format, bf16_to_f32};
@@ -277,7 +275,8 @@ impl Cx<'_> {
     }
 
     /// Runs `f` with all lanes active.
-    pub(super) fn with_all_lanes(&mut self, f: impl FnOnce(&mut Self)) {
+    pub(super) fn with_all_lanes(&mut self, i: &Inst, f: impl FnOnce(&mut Self)) {
+        self.hazard_exec(i, 4);
         let exec = self.w.exec;
         self.w.exec = if self.w.wave32 { u64::from(u32::MAX) } else { u64::MAX };
         f(self);
@@ -294,80 +293,10 @@ impl Cx<'_> {
             self.set_v32(i, dst + part as u16, row, all);
         }
     }
-
-    /// Notes how long the result may not be touched.
-    pub(super) fn note_matrix_write(&mut self, i: &Inst, op: &MatrixOp, registers: u16) {
-        if !self.env.sanitize || !self.env.arch.is_cdna() {
-            return;
-        }
-        let Opnd::V(first) = i.dst else { return };
-        let passes = passes(op);
-        let xdl = !matches!(op.a, Element::F32 | Element::F64);
-        let extra = u8::from(self.env.arch == Arch::Gfx950 && xdl && passes != 2);
-        let (valu, factor, addend, same_addend) = match (op.a, op.m) {
-            (Element::F64, 4) => (6, 6, 4, 4),
-            (Element::F64, _) if extra_f64(self.env.arch) => (19, 19, 17, 0),
-            (Element::F64, _) => (11, 11, 9, 0),
-            _ if xdl => (passes + 3 + extra, passes + 3 + extra, passes + 1 + extra, if passes == 2 { 2 } else { 0 }),
-            _ => (passes + 2, passes + 2, passes, if passes == 2 { 2 } else { 0 }),
-        };
-        let issued = self.w.ticks;
-        let write = MatrixWrite { issued, valu, factor, addend, same_addend, first, pc: i.pc };
-        if self.w.matrix_writes.is_empty() {
-            self.w.matrix_writes = vec![MatrixWrite::default(); 512];
-        }
-        for r in first..first + registers {
-            if let Some(slot) = self.w.matrix_writes.get_mut(r as usize) {
-                *slot = write;
-            }
-        }
-        self.w.matrix_horizon = self.w.matrix_horizon.max(issued + 1 + u32::from(valu.max(factor)));
-    }
-
-    /// Checks that enough wait states have passed since a matrix instruction wrote a register that is touched now.
-    #[cold]
-    pub(super) fn check_matrix_result(&mut self, i: &Inst, register: u16) {
-        let Some(&write) = self.w.matrix_writes.get(register as usize) else { return };
-        if write.valu == 0 {
-            return;
-        }
-        let passed = self.w.ticks - write.issued - 1;
-        let needed = if matches!(i.kind, Kind::Matrix(_)) {
-            let is = |opnd: Opnd, registers: u8| match opnd {
-                Opnd::V(r) => (r..r + u16::from(registers)).contains(&register),
-                _ => false,
-            };
-            if is(i.src[0], i.src_regs[0]) || is(i.src[1], i.src_regs[1]) {
-                write.factor
-            } else if i.src[2] == Opnd::V(write.first) || (i.src[2] == Opnd::None && i.dst == Opnd::V(write.first)) {
-                write.same_addend
-            } else {
-                write.addend
-            }
-        } else {
-            write.valu
-        };
-        if passed < u32::from(needed) {
-            let message = format!(
-                "{} is touched {passed} wait states after the matrix instruction that writes it; {needed} are needed",
-                register_name(register)
-            );
-            let other = crate::finding::OtherAccess {
-                action: "matrix write".to_owned(),
-                instruction: self.env.instruction(write.pc),
-                agent: crate::finding::Agent { program: self.g.id, warp: u32::from(self.w.id), lane: None },
-            };
-            self.find(FindingKind::Hazard, i.pc, None, None, Some(other), message);
-        }
-    }
-}
-
-fn extra_f64(arch: Arch) -> bool {
-    arch == Arch::Gfx950
 }
 
 /// Passes of four cycles that an instruction takes.
-fn passes(op: &MatrixOp) -> u8 {
+pub(super) fn passes(op: &MatrixOp) -> u8 {
     match (op.m, op.blocks, op.a) {
         (4, _, Element::F64) => 4,
         (4, ..) => 2,
@@ -405,7 +334,7 @@ fn mfma(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     let (m, n, k, blocks) = (usize::from(op.m), usize::from(op.n), usize::from(op.k), usize::from(op.blocks));
     let sum_registers = op.m * op.n * op.blocks / 64;
-    cx.with_all_lanes(|cx| {
+    cx.with_all_lanes(i, |cx| {
         let [da, db] = decodings(&op, i, cx.env.arch);
         let registers = |d: &Decoding, per_lane: usize| {
             let bits = d.format.map_or(d.element.bits(), |f| f.bits()) as usize;
@@ -448,7 +377,7 @@ fn mfma(cx: &mut Cx<'_>, i: &Inst) {
             }
         }
         cx.write_matrix(i, &out);
-        cx.note_matrix_write(i, &op, sum_registers);
+        cx.hazard_matrix(i, &op, sum_registers);
     });
     cx.g.counters.matrix_multiply_adds += (m * n * k * blocks) as u64;
 }
@@ -457,7 +386,7 @@ fn mfma_f64(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     let (m, n, k, blocks) = (usize::from(op.m), usize::from(op.n), usize::from(op.k), usize::from(op.blocks));
     let per_lane = m * n * blocks / 64;
-    cx.with_all_lanes(|cx| {
+    cx.with_all_lanes(i, |cx| {
         let a = cx.matrix_rows(i, i.src[0], 2);
         let b = cx.matrix_rows(i, i.src[1], 2);
         let constant = !matches!(i.src[2], Opnd::V(_));
@@ -486,7 +415,7 @@ fn mfma_f64(cx: &mut Cx<'_>, i: &Inst) {
             }
         }
         cx.write_matrix(i, &out);
-        cx.note_matrix_write(i, &op, per_lane as u16 * 2);
+        cx.hazard_matrix(i, &op, per_lane as u16 * 2);
     });
     cx.g.counters.matrix_multiply_adds += (m * n * k * blocks) as u64;
 }

@@ -46,13 +46,14 @@ fn data_registers(act: Act) -> u16 {
 }
 
 impl Cx<'_> {
-    /// Stops at addresses that nobody defined: whatever follows would be arbitrary.
-    pub(super) fn check_address(&mut self, i: &Inst) {
+    /// Reports addresses that nobody defined, and gives the lanes that are left: what the others would do is arbitrary.
+    pub(super) fn check_address(&mut self, i: &Inst) -> u64 {
         let unknown = !self.defined & self.w.exec;
         if unknown != 0 {
             self.find_undefined(i, unknown, "an address");
         }
         self.defined = u64::MAX;
+        if self.env.sanitize { !unknown } else { u64::MAX }
     }
 
     /// Takes the data of a store or an atomic, and names the destination of what returns one.
@@ -64,6 +65,9 @@ impl Cx<'_> {
         }
         access.data_defined = self.defined;
         self.defined = u64::MAX;
+        if let Act::Store { .. } = access.act {
+            self.hazard_store(i, access.data.len() as u16);
+        }
         let returns = match access.act {
             Act::Load { .. } | Act::LoadFormat { .. } | Act::LoadTranspose(_) => true,
             Act::Atomic { .. } => i.mem.returns,
@@ -107,7 +111,7 @@ fn global(cx: &mut Cx<'_>, i: &Inst) {
         let base = cx.s64(i, i.saddr).wrapping_add(offset);
         access.address = low.map(|offset| base.wrapping_add(u64::from(offset)));
     }
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
     cx.fill(i, &mut access);
     let counter = cx.counter(i, op.act);
     cx.issue(counter, Box::new(access));
@@ -117,7 +121,7 @@ fn flat(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     let low = cx.v32(i, i.src[0], Width::B32);
     let high = cx.v32(i, i.src[0].plus(1), Width::B32);
-    cx.check_address(i);
+    let exec = cx.exec() & cx.check_address(i);
     let offset = i64::from(i.mem.offset) as u64;
     // The lanes by the memory that each address falls into.
     let mut parts = [(Place::Global, 0_u64), (Place::Lds, 0), (Place::Scratch, 0)];
@@ -129,7 +133,7 @@ fn flat(cx: &mut Cx<'_>, i: &Inst) {
             at if at.wrapping_sub(PRIVATE_APERTURE) < APERTURE_BYTES => (2, at - PRIVATE_APERTURE),
             at => (0, at),
         };
-        parts[part].1 |= cx.exec() & 1 << lane;
+        parts[part].1 |= exec & 1 << lane;
         address[lane] = at;
     }
     for (place, mask) in parts {
@@ -150,7 +154,7 @@ fn scratch(cx: &mut Cx<'_>, i: &Inst) {
     let base = if i.saddr == Opnd::None { 0 } else { cx.s32(i, i.saddr) };
     let vaddr: Lanes = if i.mem.use_vaddr { cx.v32(i, i.src[0], Width::B32) } else { [0; 64] };
     access.address = vaddr.map(|offset| u64::from(base.wrapping_add(offset).wrapping_add_signed(i.mem.offset)));
-    cx.check_address(i);
+    access.mask &= cx.check_address(i);
     cx.fill(i, &mut access);
     let counter = cx.counter(i, op.act);
     cx.issue(counter, Box::new(access));

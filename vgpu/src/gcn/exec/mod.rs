@@ -10,6 +10,7 @@ mod ds;
 mod float16;
 mod float32;
 mod float64;
+mod hazard;
 mod integer;
 pub(crate) mod matrix;
 mod matrix_layout;
@@ -34,6 +35,7 @@ use crate::gcn::inst::{Handler, Inst, Kind, Opnd};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+pub(crate) use hazard::Hazards;
 pub(crate) use state::{Env, Flow, Group, Wave};
 
 /// Everything an instruction can reach.

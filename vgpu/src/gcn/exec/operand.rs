@@ -35,6 +35,7 @@ impl Cx<'_> {
     }
 
     fn dpp_row(&mut self, inst: &Inst, register: u16, dpp: &crate::gcn::inst::Dpp) -> Lanes {
+        self.hazard_exec(inst, 5);
         let exec = self.w.exec;
         // Lanes that are read, which may be others than those that execute.
         let defined_before = self.defined;

@@ -75,6 +75,7 @@ impl Cx<'_> {
         if self.w.s_defined & mask == 0 {
             self.defined = 0;
         }
+        self.hazard_read_s(inst, register);
     }
 
     /// A 32-bit scalar operand.
@@ -144,6 +145,7 @@ impl Cx<'_> {
                 self.write_pending(inst, format!("s{r}"));
             }
             self.w.set_s(r, value);
+            self.hazard_write_s(inst, r);
             if self.defined == 0 {
                 self.w.s_defined &= !mask;
                 if r == sreg::EXEC || r == sreg::EXEC + 1 {
@@ -195,9 +197,7 @@ impl Cx<'_> {
             self.read_pending(inst, register_name(register), Some(pending.trailing_zeros()));
         }
         self.defined &= self.w.v_defined[r];
-        if self.w.ticks < self.w.matrix_horizon {
-            self.check_matrix_result(inst, register);
-        }
+        self.hazard_read_v(inst, register);
     }
 
     /// Writes a vector register in the lanes of `mask`.
@@ -207,9 +207,7 @@ impl Cx<'_> {
         if self.w.v_pending[r] & mask != 0 {
             self.write_pending(inst, register_name(register));
         }
-        if self.w.ticks < self.w.matrix_horizon {
-            self.check_matrix_result(inst, register);
-        }
+        self.hazard_write_v(inst, register);
         let row = &mut self.w.v[r];
         if mask == u64::MAX {
             *row = *values;

@@ -33,7 +33,7 @@ pub(super) fn smfmac(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     let (m, n, k) = (usize::from(op.m), usize::from(op.n), usize::from(op.k));
     let sum_registers = op.m * op.n / 64;
-    cx.with_all_lanes(|cx| {
+    cx.with_all_lanes(i, |cx| {
         let [da, db] = decodings(&op, i, cx.env.arch);
         let (per_a, per_b) = (m * k / 2 / 64, n * k / 64);
         let registers = |per_lane: usize, bits: u32| (per_lane * bits as usize).div_ceil(32) as u16;
@@ -70,7 +70,7 @@ pub(super) fn smfmac(cx: &mut Cx<'_>, i: &Inst) {
             }
         }
         cx.write_matrix(i, &out);
-        cx.note_matrix_write(i, &op, sum_registers);
+        cx.hazard_matrix(i, &op, sum_registers);
     });
     cx.g.counters.matrix_multiply_adds += (m * n * k) as u64;
 }
@@ -79,7 +79,7 @@ pub(super) fn smfmac(cx: &mut Cx<'_>, i: &Inst) {
 pub(super) fn swmmac(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     if cx.w.wave32 {
-        cx.with_all_lanes(|cx| super::wmma::sparse(cx, i, op, spread));
+        cx.with_all_lanes(i, |cx| super::wmma::sparse(cx, i, op, spread));
         cx.g.counters.matrix_multiply_adds += u64::from(op.m) * u64::from(op.n) * u64::from(op.k);
     } else {
         cx.unsupported(i, "sparse matrix instructions in waves of 64".to_owned());

@@ -1,5 +1,6 @@
 //! The state of waves, workgroups and the launch.
 
+use super::hazard::Hazards;
 use super::queue::Queues;
 use crate::counters::Counters;
 use crate::error::{Error, Location};
@@ -74,25 +75,6 @@ impl Mode {
     }
 }
 
-/// When the results of a matrix instruction may be touched, in wait states after it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MatrixWrite {
-    /// The wave's wait-state count when it was issued.
-    pub issued: u32,
-    /// Before vector and memory instructions.
-    pub valu: u8,
-    /// Before matrix instructions take it as a factor.
-    pub factor: u8,
-    /// Before matrix instructions take it as an addend that overlaps without being the same registers.
-    pub addend: u8,
-    /// Before matrix instructions take the very same registers as addend.
-    pub same_addend: u8,
-    /// The first register written, to tell the same from an overlap.
-    pub first: u16,
-    /// The instruction.
-    pub pc: u32,
-}
-
 /// A wave.
 pub(crate) struct Wave {
     /// Its place in the workgroup.
@@ -119,10 +101,8 @@ pub(crate) struct Wave {
     pub queues: Queues,
     /// Wait states so far: instructions, and what `s_nop` adds.
     pub ticks: u32,
-    /// Results of matrix instructions by register, empty where there are none.
-    pub matrix_writes: Vec<MatrixWrite>,
-    /// No matrix result is too young after this tick.
-    pub matrix_horizon: u32,
+    /// Recent instructions, where distances between them are checked.
+    pub hazards: Option<Box<Hazards>>,
     pub scratch: Vec<u8>,
     /// By byte; the same length.
     pub scratch_written: Vec<bool>,

@@ -109,7 +109,7 @@ pub(super) fn wmma(cx: &mut Cx<'_>, i: &Inst) {
         return;
     }
     let k = usize::from(op.k);
-    cx.with_all_lanes(|cx| {
+    cx.with_all_lanes(i, |cx| {
         let [da, db] = decodings(&op, i, cx.env.arch);
         // RDNA 3 gives each lane of a half all k's, RDNA 4 half of them.
         let per_lane = if op.layout == Layout::Wmma11 { k } else { k / 2 };

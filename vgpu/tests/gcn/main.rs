@@ -1,0 +1,11 @@
+//! The AMD machine, instruction by instruction: small programs assembled by LLVM and run on it.
+//!
+//! They need `llvm-mc` and `ld.lld` of LLVM 22: in `LLVM_BIN`, or in `/usr/lib/llvm-22/bin`. Without them these tests say that they were
+//! skipped.
+
+mod asm;
+mod counters;
+mod faults;
+mod matrix;
+mod memory;
+mod vector;
