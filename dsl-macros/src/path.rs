@@ -1,6 +1,6 @@
 //! Where generated code finds the language: `::tegula` unless `crate = …` says otherwise.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::parse::ParseStream;
 use syn::{Path, Token};
@@ -22,6 +22,11 @@ impl Crate {
         input.call(Path::parse_mod_style).map(|path| Self(Some(path)))
     }
 
+    /// The module of what generated code refers to, as if it were written at `span`: errors point there.
+    pub fn private_at(&self, span: Span) -> TokenStream {
+        respan(self.private(), span)
+    }
+
     /// The module of what generated code refers to.
     pub fn private(&self) -> TokenStream {
         match &self.0 {
@@ -29,4 +34,18 @@ impl Crate {
             None => quote!(::tegula::__private),
         }
     }
+}
+
+/// The same tokens at another place.
+fn respan(tokens: TokenStream, span: Span) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|mut token| {
+            if let TokenTree::Group(group) = &token {
+                token = TokenTree::Group(Group::new(group.delimiter(), respan(group.stream(), span)));
+            }
+            token.set_span(span);
+            token
+        })
+        .collect()
 }

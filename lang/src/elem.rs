@@ -189,7 +189,10 @@ element! {
 }
 
 macro_rules! marks {
-    ($($tr:ident: $($ty:ty),*;)*) => {$($(impl $tr for $ty {})*)*};
+    ($($tr:ident: $($ty:ty),*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl $tr for $ty {}
+    )*)*};
 }
 
 marks! {
@@ -214,7 +217,10 @@ sums! {
 }
 
 macro_rules! dots {
-    ($($ty:ty => $($acc:ty),*;)*) => {$($(impl DotInto<$acc> for $ty {})*)*};
+    ($($ty:ty => $($acc:ty),*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl DotInto<$acc> for $ty {}
+    )*)*};
 }
 
 dots! {
@@ -225,6 +231,7 @@ dots! {
 
 macro_rules! floats {
     ($($ty:ty => $acc:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Float for $ty {
             type Acc = $acc;
         }

@@ -76,6 +76,7 @@ impl<T: crate::elem::AnyElem, S: Shape, R: Shape + BroadcastTo<S>> Operand<T, S>
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Num, S: Shape> Operand<T, S> for IntLit {
     #[track_caller]
     fn operand(self) -> Handle {
@@ -83,6 +84,7 @@ impl<T: Num, S: Shape> Operand<T, S> for IntLit {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Float, S: Shape> Operand<T, S> for FloatLit {
     #[track_caller]
     fn operand(self) -> Handle {
@@ -90,6 +92,7 @@ impl<T: Float, S: Shape> Operand<T, S> for FloatLit {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Shape> Operand<bool, S> for bool {
     #[track_caller]
     fn operand(self) -> Handle {
@@ -99,6 +102,7 @@ impl<S: Shape> Operand<bool, S> for bool {
 
 macro_rules! host_operand {
     ($bound:ident, $lit:ident, $($ty:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<T: $bound, S: Shape> Operand<T, S> for $ty {
             #[track_caller]
             fn operand(self) -> Handle {
@@ -111,6 +115,7 @@ macro_rules! host_operand {
 host_operand!(Num, IntLit, i8 i16 i32 i64 u8 u16 u32 u64);
 host_operand!(Float, FloatLit, f16 bf16 f32 f64);
 
+#[diagnostic::do_not_recommend]
 impl<T: Num, S: Shape> Operand<T, S> for usize {
     #[track_caller]
     fn operand(self) -> Handle {

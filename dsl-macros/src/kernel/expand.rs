@@ -32,14 +32,25 @@ const TYPES: &[(&str, &str)] = &[
 /// The most combinations of element types that are tried.
 const MAX_INSTANCES: usize = 64;
 
-/// A function of the same name that stands in for one that is no kernel.
+/// The function without its body, which stands in for one that is no kernel: what it names stays in use.
 pub fn stand_in(function: &ItemFn) -> TokenStream {
-    let (vis, name) = (&function.vis, &function.sig.ident);
-    quote! {
-        #[allow(dead_code)]
-        #vis mod #name {
-            pub struct Dims {}
+    let mut function = function.clone();
+    let receiver = function.sig.receiver().is_some();
+    function.sig.asyncness = None;
+    function.sig.constness = None;
+    for input in &mut function.sig.inputs {
+        if let syn::FnArg::Typed(arg) = input {
+            arg.attrs.clear();
         }
+    }
+    function.block = syn::parse_quote!({ ::core::unreachable!() });
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    // In an `impl` there can be no module.
+    let module = (!receiver).then(|| quote!(#[allow(dead_code)] #vis mod #name { pub struct Dims {} }));
+    quote! {
+        #[allow(unused, clippy::all)]
+        #function
+        #module
     }
 }
 
@@ -56,6 +67,9 @@ pub fn expand(mut function: ItemFn, options: &Options, sig: &Signature, mut erro
         .map(|c| c.name.to_string())
         .collect();
     rewrite::function(&mut function.block, &options.krate, false, &comptime_names, &mut errors);
+    if !errors.is_empty() {
+        function.attrs.push(syn::parse_quote!(#[allow(unused)]));
+    }
 
     let docs: Vec<Attribute> = function.attrs.iter().filter(|a| a.path().is_ident("doc")).cloned().collect();
     let cfgs: Vec<Attribute> = function.attrs.iter().filter(|a| a.path().is_ident("cfg")).cloned().collect();

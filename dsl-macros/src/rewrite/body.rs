@@ -17,7 +17,6 @@ use crate::path::Crate;
 /// Rewrites a body in place.
 pub struct Rewriter<'a> {
     pub(super) krate: &'a Crate,
-    pub(super) private: TokenStream,
     pub(super) scopes: Scopes,
     pub(super) errors: &'a mut Errors,
 }
@@ -34,12 +33,12 @@ impl<'a> Rewriter<'a> {
         for name in known {
             scopes.declare_name(name.clone(), true);
         }
-        Self { krate, private: krate.private(), scopes, errors }
+        Self { krate, scopes, errors }
     }
 
     /// The literal that adapts to what it meets.
     fn literal(&self, e: &Expr, is_float: bool) -> Expr {
-        let private = &self.private;
+        let private = self.krate.private_at(e.span());
         let name = syn::Ident::new(if is_float { "FloatLit" } else { "IntLit" }, e.span());
         Expr::Verbatim(quote_spanned!(e.span()=> #private::#name(#e)))
     }
@@ -59,7 +58,7 @@ impl<'a> Rewriter<'a> {
         }
         let op = b.op;
         let span = op.span();
-        let private = self.private.clone();
+        let private = self.krate.private_at(span);
         if let BinOp::And(_) | BinOp::Or(_) = op {
             self.visit_expr_mut(&mut b.left);
             self.visit_expr_mut(&mut b.right);

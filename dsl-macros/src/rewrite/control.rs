@@ -25,10 +25,12 @@ impl Rewriter<'_> {
 
     /// Announces variables to the driver `driver`.
     fn carry(&self, driver: &TokenStream, places: &[Expr]) -> TokenStream {
-        let private = &self.private;
         places
             .iter()
-            .map(|place| quote_spanned!(place.span()=> #private::Carries::carry(&mut #driver, &mut #place);))
+            .map(|place| {
+                let private = self.krate.private_at(place.span());
+                quote_spanned!(place.span()=> #private::Carries::carry(&mut #driver, &mut #place);)
+            })
             .collect()
     }
 
@@ -52,7 +54,7 @@ impl Rewriter<'_> {
             assigned = assigned.expr(otherwise);
         }
         let places = assigned.places();
-        let private = self.private.clone();
+        let private = self.krate.private_at(span);
         let driver = quote_spanned!(span=> __tegula_if);
         let carry = self.carry(&driver, &places);
         self.visit_expr_mut(&mut e.cond);
@@ -66,23 +68,21 @@ impl Rewriter<'_> {
             }
             None => quote_spanned!(span=> ()),
         };
-        let begin = quote_spanned!(cond_span=> #private::begin(#cond));
+        let at_cond = self.krate.private_at(cond_span);
+        let begin = quote_spanned!(cond_span=> #at_cond::begin(#cond));
         Expr::Verbatim(quote_spanned! {span=> {
             let mut #driver = #begin;
+            let mut __tegula_values = #private::Branches::new();
             #carry
-            let __tegula_then = if #private::If::then(&mut #driver) {
-                ::core::option::Option::Some(#then)
-            } else {
-                ::core::option::Option::None
-            };
+            if #private::If::then(&mut #driver) {
+                __tegula_values.then(#then);
+            }
             #carry
-            let __tegula_else = if #private::If::otherwise(&mut #driver) {
-                ::core::option::Option::Some(#otherwise)
-            } else {
-                ::core::option::Option::None
-            };
+            if #private::If::otherwise(&mut #driver) {
+                __tegula_values.otherwise(#otherwise);
+            }
             #carry
-            let __tegula_value = #private::IfValue::finish(&mut #driver, __tegula_then, __tegula_else);
+            let __tegula_value = #private::IfValue::finish(&mut #driver, __tegula_values);
             #carry
             __tegula_value
         }})
@@ -110,17 +110,15 @@ impl Rewriter<'_> {
             Expr::Range(r) => {
                 let span = r.limits.span();
                 let known = self.scopes.known(&Expr::Range(r.clone()));
-                let (Some(start), Some(end)) = (&mut r.start, &mut r.end) else {
-                    self.errors.push(&*r, "a loop of a kernel needs both ends of its range, as in `0..n`");
-                    return;
-                };
+                // A range without an end, such as that of `(0..).zip(parts)`, is the host's.
+                let (Some(start), Some(end)) = (&mut r.start, &mut r.end) else { return };
                 if known {
                     return;
                 }
                 self.adapt_ends(start, end);
                 self.visit_expr_mut(start);
                 self.visit_expr_mut(end);
-                let (start, end, private) = (&*start, &*end, &self.private);
+                let (start, end, private) = (&*start, &*end, self.krate.private_at(span));
                 let function = match r.limits {
                     RangeLimits::HalfOpen(_) => quote_spanned!(span=> range),
                     RangeLimits::Closed(_) => quote_spanned!(span=> range_inclusive),
@@ -142,9 +140,10 @@ impl Rewriter<'_> {
 
     /// Lets a bare literal at one end of a range take the type of the other end.
     fn adapt_ends(&self, start: &mut Expr, end: &mut Expr) {
-        let private = self.private.clone();
+        let krate = self.krate;
         let adapt = |e: &mut Expr| {
             if bare_literal(e) == Some(false) {
+                let private = krate.private_at(e.span());
                 *e = Expr::Verbatim(quote_spanned!(e.span()=> #private::IntLit(#e)));
             }
         };
@@ -158,6 +157,12 @@ impl Rewriter<'_> {
     fn for_loop(&mut self, mut e: ExprForLoop) -> Expr {
         let span = e.for_token.span;
         jumps::check_label(e.label.as_ref(), self.errors);
+        if let Expr::Range(r) = &*e.expr
+            && r.end.is_none()
+        {
+            self.errors.push(r, "this loop never ends: a loop of a kernel needs both ends of its range, as in `0..n`");
+            return Expr::Verbatim(TokenStream::new());
+        }
         let unrolled = unrolled(&e.expr);
         let known = self.scopes.known(unrolled.unwrap_or(&e.expr));
         let at_build = known || unrolled.is_some();
@@ -172,7 +177,7 @@ impl Rewriter<'_> {
             e.label = None;
             return Expr::ForLoop(e);
         }
-        let private = self.private.clone();
+        let private = self.krate.private_at(span);
         let declared: Vec<String> = names(&e.pat).into_iter().chain(breaks.then(|| jumps::BREAK.to_owned())).collect();
         let places = Assigned::default().block(&e.body, &declared).places();
         let iter_span = e.expr.span();
@@ -182,7 +187,8 @@ impl Rewriter<'_> {
         let (pat, iter) = (&e.pat, &e.expr);
         let driver = quote_spanned!(span=> __tegula_for);
         let carry = self.carry(&driver, &places);
-        let begin = quote_spanned!(iter_span=> #private::into_loop(#iter, #breaks));
+        let at_iter = self.krate.private_at(iter_span);
+        let begin = quote_spanned!(iter_span=> #at_iter::into_loop(#iter, #breaks));
         let tokens = if breaks {
             let flag = jumps::break_flag(span);
             let carry = quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #flag); #carry);
@@ -242,7 +248,7 @@ impl Rewriter<'_> {
             self.errors.push(place, "the condition of a `while` cannot assign: assign in the body");
         }
         let cond_span = e.cond.span();
-        let private = self.private.clone();
+        let private = self.krate.private_at(cond_span);
         let declared: Vec<String> = breaks.then(|| jumps::BREAK.to_owned()).into_iter().collect();
         let places = Assigned::default().block(&e.body, &declared).places();
         self.visit_expr_mut(&mut e.cond);
@@ -260,7 +266,7 @@ impl Rewriter<'_> {
         body: &mut Block,
         span: Span,
     ) -> Expr {
-        let private = self.private.clone();
+        let private = self.krate.private_at(span);
         let driver = quote_spanned!(span=> __tegula_while);
         let flag = jumps::break_flag(span);
         let mut carry = self.carry(&driver, places);
@@ -295,7 +301,7 @@ impl Rewriter<'_> {
         let span = e.while_token.span;
         self.scopes.enter();
         self.let_chain(&mut e.cond);
-        let (private, flag) = (self.private.clone(), jumps::break_flag(span));
+        let (private, flag) = (self.krate.private_at(span), jumps::break_flag(span));
         let cond = e.cond.clone();
         let tokens = if breaks {
             let body = self.guarded_body(&mut e.body, span);
@@ -324,7 +330,7 @@ impl Rewriter<'_> {
             self.errors.push(e.loop_token, "this loop never ends: leave it with `break` under a condition");
         }
         jumps::loop_body(&mut e.body, self.krate, self.errors);
-        let private = self.private.clone();
+        let private = self.krate.private_at(span);
         let places = Assigned::default().block(&e.body, &[jumps::BREAK.to_owned()]).places();
         let begin = quote_spanned!(span=> #private::forever());
         let cond = quote_spanned!(span=> #private::always());

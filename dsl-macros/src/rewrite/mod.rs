@@ -46,6 +46,11 @@ impl Errors {
         }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.as_ref().map_or(0, |errors| errors.into_iter().count())
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -59,8 +64,13 @@ impl Errors {
 
 /// Rewrites the body of a function. `known` are parameters whose values are known at build time.
 pub fn function(block: &mut Block, krate: &Crate, returns_value: bool, known: &[String], errors: &mut Errors) {
+    let before = errors.count();
     jumps::function(block, krate, returns_value, errors);
     body::Rewriter::new(krate, known, errors).visit_block_mut(block);
+    if errors.count() > before {
+        // What is left of the body would only raise errors that follow from these.
+        *block = parse_quote!({ ::core::unreachable!() });
+    }
 }
 
 /// Lints that the rewritten body would trip, though the user's source does not.

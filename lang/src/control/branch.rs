@@ -38,10 +38,12 @@ pub trait LoopCondition: Sized {
     type While: WhileTest<Self>;
 }
 
+#[diagnostic::do_not_recommend]
 impl LoopCondition for bool {
     type While = HostWhile;
 }
 
+#[diagnostic::do_not_recommend]
 impl LoopCondition for Scalar<bool> {
     type While = DeviceWhile;
 }
@@ -61,7 +63,38 @@ pub trait If {
 pub trait IfValue<V>: If {
     /// Ends the second branch and gives the value of the `if`.
     #[track_caller]
-    fn finish(&mut self, then: Option<V>, otherwise: Option<V>) -> V;
+    fn finish(&mut self, values: Branches<V>) -> V;
+}
+
+/// The values of the branches built.
+#[derive(Debug)]
+pub struct Branches<V> {
+    then: Option<V>,
+    otherwise: Option<V>,
+}
+
+impl<V> Branches<V> {
+    /// No branch built yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { then: None, otherwise: None }
+    }
+
+    /// The value of the first branch.
+    pub fn then(&mut self, value: V) {
+        self.then = Some(value);
+    }
+
+    /// The value of the second branch.
+    pub fn otherwise(&mut self, value: V) {
+        self.otherwise = Some(value);
+    }
+}
+
+impl<V> Default for Branches<V> {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Starts an `if`.
@@ -74,6 +107,7 @@ pub fn begin<C: Condition>(cond: C) -> C::If {
 #[derive(Debug)]
 pub struct HostIf(bool);
 
+#[diagnostic::do_not_recommend]
 impl Condition for bool {
     type If = HostIf;
 
@@ -93,8 +127,8 @@ impl If for HostIf {
 }
 
 impl<V> IfValue<V> for HostIf {
-    fn finish(&mut self, then: Option<V>, otherwise: Option<V>) -> V {
-        then.or(otherwise).expect("one of the branches has run")
+    fn finish(&mut self, values: Branches<V>) -> V {
+        values.then.or(values.otherwise).expect("one of the branches has run")
     }
 }
 
@@ -188,6 +222,7 @@ impl DeviceIf {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Condition for Scalar<bool> {
     type If = DeviceIf;
 
@@ -197,6 +232,7 @@ impl Condition for Scalar<bool> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Condition for Go {
     type If = DeviceIf;
 
@@ -236,14 +272,13 @@ impl If for DeviceIf {
 }
 
 impl<V: Staged> IfValue<V> for DeviceIf {
-    fn finish(&mut self, then: Option<V>, otherwise: Option<V>) -> V {
+    fn finish(&mut self, values: Branches<V>) -> V {
         self.phase = Phase::Done;
-        let (mut then, otherwise) = match (then, otherwise) {
+        let (mut then, mut otherwise) = match (values.then, values.otherwise) {
             (Some(t), Some(e)) => (t, e),
             (Some(v), None) | (None, Some(v)) => return v,
             (None, None) => unreachable!("a branch that the macro announced has run"),
         };
-        let mut otherwise = otherwise;
         let carried = self.after_then.handles.len();
         let mut then_handles = std::mem::take(&mut self.after_then.handles);
         then_handles.extend(flatten(&mut then));

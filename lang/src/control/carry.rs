@@ -27,26 +27,31 @@ impl<T: AnyElem, S: Shape> Staged for Tile<T, S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Staged for () {
     fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Staged for std::marker::PhantomData<T> {
     fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged + ?Sized> Staged for &mut A {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         (**self).visit(f);
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged + ?Sized> Staged for Box<A> {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         (**self).visit(f);
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged> Staged for Option<A> {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         if let Some(a) = self {
@@ -55,6 +60,7 @@ impl<A: Staged> Staged for Option<A> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged> Staged for [A] {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         for a in self {
@@ -63,12 +69,14 @@ impl<A: Staged> Staged for [A] {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged, const N: usize> Staged for [A; N] {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         self.as_mut_slice().visit(f);
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Staged> Staged for Vec<A> {
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
         self.as_mut_slice().visit(f);
@@ -77,6 +85,7 @@ impl<A: Staged> Staged for Vec<A> {
 
 macro_rules! tuple {
     ($($name:ident $i:tt),+) => {
+        #[diagnostic::do_not_recommend]
         impl<$($name: Staged),+> Staged for ($($name,)+) {
             fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {
                 $(self.$i.visit(f);)+

@@ -230,6 +230,25 @@ impl<I: IntoIterator> IntoLoop for I {
     }
 }
 
+/// Never implemented: says what to write where a loop runs over a tile.
+#[diagnostic::on_unimplemented(
+    message = "a loop cannot run over `{Self}`",
+    label = "neither a range nor an iterator of the host",
+    note = "to count up to a scalar `n` write `for i in 0..n`; operations on a tile apply to all its elements, without a loop"
+)]
+pub trait LoopsOver {}
+
+impl<T, S> IntoLoop for crate::tile::Tile<T, S>
+where
+    Self: LoopsOver,
+{
+    type Loop = HostFor<std::iter::Empty<()>>;
+
+    fn into_loop(self, _: bool) -> Self::Loop {
+        HostFor::new(std::iter::empty())
+    }
+}
+
 impl<T: Int> IntoLoop for DeviceRange<T> {
     type Loop = DeviceFor<T>;
 

@@ -58,7 +58,6 @@ macro_rules! comparison_operator {
             }
         }
 
-        #[diagnostic::do_not_recommend]
         impl<T, U, S, R> $tr<Tile<U, R>> for Tile<T, S>
         where
             T: Comparable + SameElement<U>,
@@ -86,7 +85,6 @@ macro_rules! comparison_operator {
     };
     (@literal $tr:ident $method:ident, $op:ident, $host:ident::$host_method:ident, $lit:ident, $bound:ident,
      [$($ty:ty),*]) => {
-        #[diagnostic::do_not_recommend]
         impl<T: $bound, S: Shape> $tr<$lit> for Tile<T, S> {
             type Output = Tile<bool, S>;
 
@@ -155,6 +153,32 @@ comparison_operator!(StagedLt lt, Lt, PartialOrd::lt, "less");
 comparison_operator!(StagedLe le, Le, PartialOrd::le, "less or equal");
 comparison_operator!(StagedGt gt, Gt, PartialOrd::gt, "greater");
 comparison_operator!(StagedGe ge, Ge, PartialOrd::ge, "greater or equal");
+
+/// Never implemented: says what to do where a tile is compared outside of a kernel.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is compared by an operator outside of a kernel",
+    label = "here the comparison is Rust's own, which gives a `bool` of the host",
+    note = "mark the function `#[device]`, so that comparisons, `if` and loops in it are those of a kernel; or use methods such as `.less(..)` and `.equal(..)`"
+)]
+pub trait ComparedInKernel {}
+
+impl<T, S, R: ?Sized> PartialEq<R> for Tile<T, S>
+where
+    Self: ComparedInKernel,
+{
+    fn eq(&self, _: &R) -> bool {
+        false
+    }
+}
+
+impl<T, S, R: ?Sized> PartialOrd<R> for Tile<T, S>
+where
+    Self: ComparedInKernel,
+{
+    fn partial_cmp(&self, _: &R) -> Option<std::cmp::Ordering> {
+        None
+    }
+}
 
 /// The operators `&&` and `||` inside kernels. The right operand is given as a closure: for a host `bool` on
 /// the left it is only evaluated where it counts, as in Rust; on tiles both sides are evaluated.

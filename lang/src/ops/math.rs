@@ -6,7 +6,7 @@ use tegula_ir::ops::{BinaryOp, OpKind, UnaryOp};
 
 use super::operators::binary;
 use crate::context::{self, Handle};
-use crate::elem::{Float, Signed};
+use crate::elem::{Element, Float, Signed};
 use crate::literal::Operand;
 use crate::shape::Shape;
 use crate::tile::Tile;
@@ -18,11 +18,14 @@ pub(crate) fn unary(op: UnaryOp, x: Handle, fast: bool) -> Handle {
 
 macro_rules! functions {
     ($($(#[$meta:meta])* $name:ident = $op:ident;)*) => {
-        impl<T: Float, S: Shape> Tile<T, S> {
+        impl<T: Element, S: Shape> Tile<T, S> {
             $(
                 $(#[$meta])*
                 #[track_caller]
-                pub fn $name(self) -> Self {
+                pub fn $name(self) -> Self
+                where
+                    T: Float,
+                {
                     Tile::new(unary(UnaryOp::$op, self.handle(), false))
                 }
             )*
@@ -99,11 +102,14 @@ functions! {
 
 macro_rules! exact {
     ($bound:ident, $($(#[$meta:meta])* $name:ident = $op:ident -> $out:ty;)*) => {
-        impl<T: $bound, S: Shape> Tile<T, S> {
+        impl<T: Element, S: Shape> Tile<T, S> {
             $(
                 $(#[$meta])*
                 #[track_caller]
-                pub fn $name(self) -> Tile<$out, S> {
+                pub fn $name(self) -> Tile<$out, S>
+                where
+                    T: $bound,
+                {
                     Tile::new(unary(UnaryOp::$op, self.handle(), false))
                 }
             )*

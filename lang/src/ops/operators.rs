@@ -50,7 +50,6 @@ where
 
 macro_rules! operator {
     ($($tr:ident $method:ident, $assign:ident $assign_method:ident, $op:ident, $bound:ident;)*) => {$(
-        #[diagnostic::do_not_recommend]
         impl<T, U, S, R> $tr<Tile<U, R>> for Tile<T, S>
         where
             T: $bound + SameElement<U>,
@@ -66,17 +65,15 @@ macro_rules! operator {
             }
         }
 
-        #[diagnostic::do_not_recommend]
-        impl<T: $bound, S: Shape> $tr<T> for Tile<T, S> {
+        impl<T: $bound + SameElement<U>, U: Element, S: Shape> $tr<U> for Tile<T, S> {
             type Output = Tile<T, S>;
 
             #[track_caller]
-            fn $method(self, other: T) -> Self::Output {
-                Tile::new(binary(BinaryOp::$op, self.handle(), crate::literal::typed::<T, S>(other).handle()))
+            fn $method(self, other: U) -> Self::Output {
+                Tile::new(binary(BinaryOp::$op, self.handle(), crate::literal::typed::<U, S>(other).handle()))
             }
         }
 
-        #[diagnostic::do_not_recommend]
         impl<T, U, S, R> $assign<Tile<U, R>> for Tile<T, S>
         where
             T: $bound + SameElement<U>,
@@ -91,15 +88,11 @@ macro_rules! operator {
             }
         }
 
-        #[diagnostic::do_not_recommend]
-        impl<T: $bound, S: Shape> $assign<T> for Tile<T, S> {
+        impl<T: $bound + SameElement<U>, U: Element, S: Shape> $assign<U> for Tile<T, S> {
             #[track_caller]
-            fn $assign_method(&mut self, other: T) {
-                *self = Tile::new(binary(
-                    BinaryOp::$op,
-                    self.handle(),
-                    crate::literal::typed::<T, S>(other).handle(),
-                ));
+            fn $assign_method(&mut self, other: U) {
+                let other = crate::literal::typed::<U, S>(other).handle();
+                *self = Tile::new(binary(BinaryOp::$op, self.handle(), other));
             }
         }
     )*};
@@ -121,7 +114,6 @@ operator! {
 /// Operators between tiles and literals, in both orders.
 macro_rules! literal_operator {
     ($($lit:ident, $bound:ident: $($tr:ident $method:ident $assign:ident $assign_method:ident $op:ident),*;)*) => {$($(
-        #[diagnostic::do_not_recommend]
         impl<T: $bound, S: Shape> $tr<$lit> for Tile<T, S> {
             type Output = Tile<T, S>;
 
@@ -131,7 +123,6 @@ macro_rules! literal_operator {
             }
         }
 
-        #[diagnostic::do_not_recommend]
         impl<T: $bound, S: Shape> $tr<Tile<T, S>> for $lit {
             type Output = Tile<T, S>;
 
@@ -141,7 +132,6 @@ macro_rules! literal_operator {
             }
         }
 
-        #[diagnostic::do_not_recommend]
         impl<T: $bound, S: Shape> $assign<$lit> for Tile<T, S> {
             #[track_caller]
             fn $assign_method(&mut self, other: $lit) {

@@ -34,7 +34,7 @@ fn reduce_all<T: AnyElem, S: Shape>(kind: ReduceKind, x: Handle) -> Scalar<T> {
 
 macro_rules! reductions {
     ($bound:ident; $($(#[$meta:meta])* $one:ident, $several:ident, $all:ident = $kind:ident;)*) => {
-        impl<T: $bound, S: Shape> Tile<T, S> {
+        impl<T: Element, S: Shape> Tile<T, S> {
             $(
                 $(#[$meta])*
                 ///
@@ -42,6 +42,7 @@ macro_rules! reductions {
                 #[track_caller]
                 pub fn $one<const AXIS: usize>(self) -> Tile<T, S::Without>
                 where
+                    T: $bound,
                     S: HasAxis<AXIS>,
                 {
                     Tile::new(reduce(ReduceKind::$kind, self.handle(), [AXIS as u8]))
@@ -51,7 +52,10 @@ macro_rules! reductions {
                 ///
                 /// Over several axes, as in `::<(Axis<0>, Axis<2>)>()`.
                 #[track_caller]
-                pub fn $several<A: AxisList<S>>(self) -> Tile<T, A::Without> {
+                pub fn $several<A: AxisList<S>>(self) -> Tile<T, A::Without>
+                where
+                    T: $bound,
+                {
                     Tile::new(reduce(ReduceKind::$kind, self.handle(), A::axes()))
                 }
 
@@ -59,7 +63,10 @@ macro_rules! reductions {
                 ///
                 /// Over the whole tile.
                 #[track_caller]
-                pub fn $all(self) -> Scalar<T> {
+                pub fn $all(self) -> Scalar<T>
+                where
+                    T: $bound,
+                {
                     reduce_all::<T, S>(ReduceKind::$kind, self.handle())
                 }
             )*

@@ -77,13 +77,30 @@ pub trait InsertAxis<const I: usize>: Shape {
 
 /// Shapes whose axis `I` is [`New`], so that it can be removed.
 #[diagnostic::on_unimplemented(
-    message = "axis {I} of shape `{Self}` cannot be squeezed",
-    label = "axis {I} is not `New`",
-    note = "only axes inserted by `.expand::<AXIS>()` can be squeezed; reduce others, or use `.reshape::<S>()`"
+    message = "there is no axis {I} in shape `{Self}`",
+    label = "axis {I} is out of range",
+    note = "axes are counted from 0, outermost first"
 )]
 pub trait SqueezeAxis<const I: usize>: Shape {
     /// The shape without the axis.
     type Squeezed: Shape;
+}
+
+/// The extent [`New`].
+#[diagnostic::on_unimplemented(
+    message = "an axis of extent `{Self}` cannot be squeezed",
+    label = "this axis is `{Self}`, not `New`",
+    note = "only axes inserted by `.expand::<AXIS>()` can be squeezed: reduce others, or use `.reshape::<S>()`"
+)]
+pub trait Inserted {}
+
+impl Inserted for New {}
+
+impl<S: HasAxis<I>, const I: usize> SqueezeAxis<I> for S
+where
+    <S as HasAxis<I>>::Extent: Inserted,
+{
+    type Squeezed = <S as HasAxis<I>>::Without;
 }
 
 /// Shapes with at least two axes, whose last two can be exchanged.
@@ -152,6 +169,7 @@ pub trait AxisList<S: Shape> {
 
 macro_rules! axis {
     ($i:literal; $($pre:ident)*; $($post:ident)*) => {
+        #[diagnostic::do_not_recommend]
         impl<$($pre: Extent,)* X: Extent, $($post: Extent),*> HasAxis<$i> for ($($pre,)* X, $($post,)*) {
             type Extent = X;
             type Without = ($($pre,)* $($post,)*);
@@ -163,13 +181,11 @@ macro_rules! axis {
             type With = ($($pre,)* Y, $($post,)*);
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($pre: Extent,)* $($post: Extent),*> InsertAxis<$i> for ($($pre,)* $($post,)*) {
             type Inserted = ($($pre,)* New, $($post,)*);
         }
 
-        impl<$($pre: Extent,)* $($post: Extent),*> SqueezeAxis<$i> for ($($pre,)* New, $($post,)*) {
-            type Squeezed = ($($pre,)* $($post,)*);
-        }
     };
 }
 

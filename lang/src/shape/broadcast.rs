@@ -58,7 +58,6 @@ impl<S: Shape> Broadcast<S> for () {
 
 macro_rules! broadcast {
     ($($a:ident $b:ident),+) => {
-        #[diagnostic::do_not_recommend]
         impl<$($a: BroadcastExtent<$b>, $b),+> Broadcast<($($b,)+)> for ($($a,)+) {
             type Output = ($($a::Output,)+);
         }

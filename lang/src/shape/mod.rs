@@ -35,7 +35,7 @@ pub trait Shape:
 #[diagnostic::on_unimplemented(
     message = "a tile of shape `{Self}` does not fit a tensor of rank {R}",
     label = "{R} dims are needed here",
-    note = "give one dim for each axis of the tensor"
+    note = "give one dim for each axis of the tensor, in a tuple: `(N,)` (with the comma) for rank 1, `(M, N)` for rank 2"
 )]
 pub trait Ranked<const R: usize>: Shape {}
 
@@ -49,6 +49,7 @@ macro_rules! shape {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($name: Extent),*> Ranked<$rank> for ($($name,)*) {}
     };
 }
@@ -61,6 +62,7 @@ impl Shape for () {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Ranked<0> for () {}
 
 shape!(1; A);

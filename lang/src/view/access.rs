@@ -30,6 +30,7 @@ pub struct ReadWrite;
 )]
 pub trait Writable {}
 
+#[diagnostic::do_not_recommend]
 impl Writable for ReadWrite {}
 
 /// Where a tile of shape `S` lies in a tensor.

@@ -29,6 +29,7 @@ impl<T: Int> Coord for Scalar<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Coord for IntLit {
     #[track_caller]
     fn coord(self) -> Handle {
@@ -38,6 +39,7 @@ impl Coord for IntLit {
 
 macro_rules! host_coord {
     ($($ty:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Coord for $ty {
             #[track_caller]
             fn coord(self) -> Handle {
@@ -62,6 +64,7 @@ pub trait Coords<const R: usize> {
     fn coords(self) -> SmallVec<[Handle; 5]>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<C: Coord, const R: usize> Coords<R> for [C; R] {
     #[track_caller]
     fn coords(self) -> SmallVec<[Handle; 5]> {
@@ -76,6 +79,7 @@ impl<C: Coord, const R: usize> Coords<R> for [C; R] {
 
 macro_rules! single {
     ($($ty:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Coords<1> for $ty {
             #[track_caller]
             fn coords(self) -> SmallVec<[Handle; 5]> {
@@ -87,6 +91,7 @@ macro_rules! single {
 
 single!(IntLit i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
+#[diagnostic::do_not_recommend]
 impl<T: Int> Coords<1> for Scalar<T> {
     #[track_caller]
     fn coords(self) -> SmallVec<[Handle; 5]> {
@@ -94,6 +99,7 @@ impl<T: Int> Coords<1> for Scalar<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Coords<0> for () {
     fn coords(self) -> SmallVec<[Handle; 5]> {
         SmallVec::new()

@@ -564,6 +564,7 @@ impl<I: Int, S: Shape> IndexTile for Tile<I, S> {
 
 macro_rules! host_index {
     ($($ty:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl IndexTile for $ty {
             type Shape = ();
 
@@ -598,6 +599,7 @@ type Both<A, B> = <A as Broadcast<B>>::Output;
 
 macro_rules! indices {
     ($rank:literal; $shape:ty; $($name:ident $i:tt),+; $($bounds:tt)*) => {
+        #[diagnostic::do_not_recommend]
         impl<$($name: IndexTile),+> Indices<$rank> for ($($name,)+)
         where
             $($bounds)*
