@@ -24,6 +24,10 @@ fn agree_with_the_interpreter() {
     let first = std::env::var("TEGULA_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for seed in first..first + count {
         let program = Program::new(&decisions(seed), &Config::default());
+        if count == 1 {
+            // A crash leaves nothing else behind.
+            println!("{}", program.filetest("", None));
+        }
         let mut want = program.args.clone();
         let expected = Interpreter::new().run(&program.function, program.grid, &mut want);
         for fuse in [true, false] {

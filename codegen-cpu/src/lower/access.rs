@@ -4,7 +4,7 @@ use inkwell::IntPredicate::{SGE, SLE, SLT, ULT};
 use smallvec::SmallVec;
 use tegula_codegen::emit::{MemoryFlags, Val};
 use tegula_ir::function::{Op, Value};
-use tegula_ir::ops::{Access, Address, CacheHint};
+use tegula_ir::ops::{Access, Address};
 use tegula_ir::types::{Elem, ScalarType};
 
 use super::Lowering;
@@ -185,12 +185,9 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
+    /// Cache hints are not for x86: its non-temporal stores need aligned whole vectors, which tensors do not promise.
     fn flags(&self, access: &Access) -> MemoryFlags {
-        MemoryFlags {
-            volatile: access.volatile,
-            nontemporal: access.cache == CacheHint::Streaming && !access.volatile,
-            invariant: false,
-        }
+        MemoryFlags { volatile: access.volatile, nontemporal: false, invariant: false }
     }
 
     /// The conjunction of masks; none if all are absent.

@@ -189,8 +189,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         reads.loads
     }
 
-    /// Calls `body` for each vector of elements of a tile of this shape, in the mode of access that fits the trees of
-    /// `values`.
+    /// Calls `body` for each vector of elements of a tile of the first value's shape, in the mode of access that fits
+    /// the trees of `values`; without `vectors` for each element, in the mode that fits any access.
     pub fn each_element(
         &mut self,
         values: &[Value],
@@ -202,10 +202,9 @@ impl<'c> Lowering<'_, 'c, '_> {
             let mut site = Site::new(Mode::General, None);
             return body(self, &mut site, &[], 1);
         };
-        let loads = self.loads_of(values);
         let roots: SmallVec<[crate::plan::Root; 4]> = values.iter().map(|&v| crate::plan::Root::Tile(v)).collect();
-        self.by_mode(&loads, |this, mode| {
-            let strip = this.strip(if vectors { mode } else { Mode::General }, &roots, last);
+        let mut run = |this: &mut Self, mode: Mode| {
+            let strip = this.strip(mode, &roots, last);
             let mut at = Coords::new();
             this.each_index(outer, &mut at, &mut |this, at| {
                 this.each_vector(last, strip, &mut |this, vector| {
@@ -215,7 +214,13 @@ impl<'c> Lowering<'_, 'c, '_> {
                     at.pop();
                 });
             });
-        });
+        };
+        if vectors {
+            let loads = self.loads_of(values);
+            self.by_mode(&loads, run);
+        } else {
+            run(self, Mode::General);
+        }
     }
 
     /// Writes all elements of `from` into the buffer of `to` where `map` says.
