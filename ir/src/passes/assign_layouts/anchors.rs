@@ -1,11 +1,15 @@
 //! Which layout suits an op best, and what a layout costs a memory access.
 
+use std::collections::HashMap;
+
+use smallvec::{SmallVec, smallvec};
+
 use crate::analysis::axis_info::{AccessFacts, AxisInfo};
 use crate::function::{Function, Op, Value};
 use crate::layout::matrix::Echelon;
 use crate::layout::{Blocked, Conversion, ConversionOptions, Dim, LinearLayout};
 use crate::ops::{Address, AxisSet, OpKind};
-use crate::types::{Elem, LayoutRef, Type};
+use crate::types::{Elem, LayoutRef, MAX_RANK, Shape, Type};
 
 /// The threads of a program.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,43 @@ pub(super) fn access_of(kind: &OpKind) -> Option<(&Address, Option<Value>)> {
         | OpKind::AtomicRmw { addr, mask, .. }
         | OpKind::AtomicCas { addr, mask, .. } => Some((addr, *mask)),
         _ => None,
+    }
+}
+
+/// How tiles of each shape are cut into slices or put together from parts, where these are powers of two: the bits of
+/// each axis that count the parts.
+#[derive(Default)]
+pub(super) struct Parts(HashMap<Shape, SmallVec<[u32; MAX_RANK]>>);
+
+impl Parts {
+    pub(super) fn of(f: &Function) -> Self {
+        let mut parts = Self::default();
+        for op in f.ops_in_order() {
+            let shape = |value: Value| f.ty(value).shape().unwrap_or(&[]);
+            match f.kind(op) {
+                OpKind::ExtractSlice { x, shape: slice, .. } => parts.note(shape(*x), slice),
+                OpKind::InsertSlice { x, into, .. } => parts.note(shape(*into), shape(*x)),
+                OpKind::Cat { parts: pieces, .. } => parts.note(shape(f.op(op).results[0]), shape(pieces[0])),
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    fn note(&mut self, whole: &[u32], part: &[u32]) {
+        let bits = self.0.entry(whole.into()).or_insert_with(|| smallvec![0; whole.len()]);
+        for ((bits, &whole), &part) in bits.iter_mut().zip(whole).zip(part) {
+            if whole.is_power_of_two() && part.is_power_of_two() {
+                *bits = (*bits).max((whole / part).ilog2());
+            }
+        }
+    }
+
+    /// The extents, padded, of a part of a tile of this shape.
+    fn part_of(&self, shape: &[u32]) -> Vec<u32> {
+        let bits = self.0.get(shape);
+        let part = |(axis, extent): (usize, &u32)| extent.next_power_of_two() >> bits.map_or(0, |bits| bits[axis]);
+        shape.iter().enumerate().map(part).collect()
     }
 }
 
@@ -69,8 +110,9 @@ impl GlobalAccess {
         self.shape.iter().map(|&extent| u64::from(extent)).product::<u64>() * u64::from(self.element_bytes)
     }
 
-    /// The layout under which the access is coalesced, and vectorised as far as its threads have work.
-    pub(super) fn best_layout(&self, threads: Threads) -> LinearLayout {
+    /// The layout under which the access is coalesced, and vectorised as far as its threads have work. Parts that the
+    /// tile is cut into or put together from stay within threads.
+    pub(super) fn best_layout(&self, threads: Threads, parts: &Parts) -> LinearLayout {
         let rank = self.shape.len();
         let mut order: Vec<usize> = (0..rank).rev().collect();
         // Longest runs first; a stable sort leaves later axes first where nothing is known.
@@ -79,7 +121,9 @@ impl GlobalAccess {
         let each = (count / (threads.lanes * threads.warps)).max(1);
         let fastest = order.first().map_or(1, |&axis| self.facts.widths[axis]);
         let vector = fastest.min(ACCESS_BYTES / self.element_bytes).min(each).max(1);
-        Blocked::coalesced(&self.shape, &order, vector, threads.lanes, threads.warps).layout(&self.shape)
+        let part = parts.part_of(&self.shape);
+        let of_part = Blocked::coalesced(&part, &order, vector, threads.lanes, threads.warps).layout(&part);
+        of_part.fit(&self.shape, &order)
     }
 
     /// Cost of the access by one warp under a layout: instructions, and the sectors that they transfer.

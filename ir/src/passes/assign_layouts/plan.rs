@@ -2,7 +2,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::anchors::{GlobalAccess, Threads, conversion_cost, default_layout, dot_layout};
+use super::anchors::{GlobalAccess, Parts, Threads, conversion_cost, default_layout, dot_layout};
 use super::cheap::Cheap;
 use crate::analysis::axis_info::AxisInfo;
 use crate::function::{Block, Function, Op, Value, ValueDef};
@@ -47,13 +47,14 @@ impl Plan {
                 users[value].push((Node::Op(op), index));
             }
         }
-        for (op, layout) in seeds(f, info, threads) {
+        let parts = Parts::of(f);
+        for (op, layout) in seeds(f, info, threads, &parts) {
             if plan.ops[op].is_none() {
                 plan.spread(f, &users, Node::Op(op), layout);
             }
         }
         plan.spread_defaults(f, &users, threads);
-        plan.revise_accesses(f, info, threads, &users);
+        plan.revise_accesses(f, info, threads, &parts, &users);
         plan
     }
 
@@ -196,11 +197,11 @@ impl Plan {
     }
 
     /// Lets memory accesses that were reached by a layout serving them badly have their own, where that pays.
-    fn revise_accesses(&mut self, f: &Function, info: &AxisInfo, threads: Threads, users: &Users) {
+    fn revise_accesses(&mut self, f: &Function, info: &AxisInfo, threads: Threads, parts: &Parts, users: &Users) {
         for op in f.ops_in_order() {
             let Some(access) = GlobalAccess::of(f, info, op) else { continue };
             let Some(current) = self.ops[op].clone() else { continue };
-            let best = access.best_layout(threads);
+            let best = access.best_layout(threads, parts);
             let (now, then) = (access.cost(&current), access.cost(&best));
             let data = f.op(op);
             let moves = |v: &Value| f.ty(*v).tile().is_some() && !self.cheap.value(f, *v);
@@ -227,7 +228,7 @@ fn taken(f: &Function, carried: &Carried) -> Vec<Value> {
 }
 
 /// The anchors with their layouts, the weightiest first.
-fn seeds(f: &Function, info: &AxisInfo, threads: Threads) -> Vec<(Op, LayoutRef)> {
+fn seeds(f: &Function, info: &AxisInfo, threads: Threads, parts: &Parts) -> Vec<(Op, LayoutRef)> {
     let rows_first = f
         .ops_in_order()
         .into_iter()
@@ -240,7 +241,7 @@ fn seeds(f: &Function, info: &AxisInfo, threads: Threads) -> Vec<(Op, LayoutRef)
             let elements = shape.iter().map(|&extent| u64::from(extent)).product();
             seeds.push((true, weight(elements), op, dot_layout(shape, threads, rows_first)));
         } else if let Some(access) = GlobalAccess::of(f, info, op) {
-            seeds.push((false, weight(access.bytes()), op, access.best_layout(threads)));
+            seeds.push((false, weight(access.bytes()), op, access.best_layout(threads, parts)));
         }
     });
     // The sort is stable: equal weights stay in program order.
