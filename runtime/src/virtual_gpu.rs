@@ -81,7 +81,8 @@ impl Executor for VirtualGpu {
         for (arg, param) in args.iter().zip(&function.params) {
             bases.push(match arg {
                 HostArg::Tensor(t) | HostArg::Ptr(t) => {
-                    let size = (t.data.len() as u64).max(1);
+                    // Real allocations are of whole words as well: atomics on 16 bits work on the word around them.
+                    let size = (t.data.len() as u64).next_multiple_of(4).max(4);
                     let address = memory.allocate(&param.name, size, Fill::Zero).map_err(fault)?;
                     memory.write(address, &t.data).map_err(fault)?;
                     address

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use inkwell::IntPredicate::ULT;
 use tegula_ir::function::Value;
 use tegula_ir::layout::{Dim, LinearLayout};
+use tegula_ir::ops::{DotPrecision, Rounding};
 use tegula_ir::types::ScalarType;
 
 use super::lowering::{Lowered, Lowering, Registers, Result};
 use super::spread::Spread;
+use crate::elementwise::float_format::{FloatFormat, Specials, round_to};
 use crate::elementwise::{Conversion, convert, register_type};
-use crate::emit::{MemoryFlags, Ty, Val};
+use crate::emit::{Emitter, MemoryFlags, Ty, Val};
 
 /// Shared memory that the operands should fit in, so that several programs fit on a processor.
 const PREFERRED_BYTES: u32 = 32 * 1024;
@@ -33,6 +35,8 @@ struct Operand<'c> {
     registers: Registers<'c>,
     layout: LinearLayout,
     ty: ScalarType,
+    /// Whether elements are rounded to tf32.
+    tf32: bool,
     /// Axis that the result has as well.
     outer: usize,
     /// Axis summed over.
@@ -50,7 +54,7 @@ struct Staged<'c> {
 
 impl<'c> Lowering<'_, 'c, '_> {
     /// Lowers `acc + a · b`.
-    pub(super) fn dot(&mut self, a: Value, b: Value, acc: Value, result: Value) -> Result<()> {
+    pub(super) fn dot(&mut self, a: Value, b: Value, acc: Value, precision: DotPrecision, result: Value) -> Result<()> {
         let Some((tile, layout)) = self.tile(result)? else { return Err(self.invalid("dot gives a tile")) };
         let shape = tile.shape.to_vec();
         let rank = shape.len();
@@ -61,6 +65,8 @@ impl<'c> Lowering<'_, 'c, '_> {
             Ok(Operand {
                 registers: this.registers(value),
                 ty: this.number(value),
+                // The forms with three products are there to come near `f32`; plain `f32` products are nearer.
+                tf32: precision == DotPrecision::Tf32,
                 length: tile.shape[outer].next_power_of_two(),
                 layout: (*layout).clone(),
                 outer,
@@ -125,6 +131,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             for r in (0..spread.registers()).filter(|r| r & duplicates == 0) {
                 let e = &this.e;
                 let value = convert::convert(e, this.target, conversion, operand.registers[r as usize]);
+                let value = if operand.tf32 { round_to_tf32(e, value) } else { value };
                 let (least, most) = spread.range(r, operand.summed);
                 if least >= depth.next_multiple_of(step) {
                     continue;
@@ -267,4 +274,12 @@ struct Fragments<'c> {
     width: u32,
     /// For each register of the result, which element it multiplies.
     element_of: Vec<usize>,
+}
+
+/// An `f32` rounded to the 10 mantissa bits of tf32, to nearest even.
+fn round_to_tf32<'c>(e: &Emitter<'c, '_>, x: Val<'c>) -> Val<'c> {
+    let tf32 = FloatFormat { bits: 19, mantissa: 10, bias: 127, specials: Specials::Ieee };
+    let f32_format = FloatFormat::of(ScalarType::F32).expect("f32 is a float");
+    let code = round_to(e, e.to_bits(x), f32_format, tf32, Rounding::NearestEven, false);
+    e.bitcast(e.shl_const(e.zext_or_trunc(code, 32), 13), e.f32_type())
 }

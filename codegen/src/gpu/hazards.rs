@@ -82,7 +82,10 @@ impl<'c> Lowering<'_, 'c, '_> {
     pub(super) fn order_access(&mut self, address: &Address, layout: Option<LayoutRef>, kind: AccessKind) {
         let (writes, atomic) = (kind != AccessKind::Read, kind == AccessKind::Atomic);
         let Some(memory) = self.memory_of(address, writes) else { return };
-        let access = GlobalAccess { memory, writes, atomic, place: Some((address.clone(), layout)) };
+        // Where several threads hold an element, all of them read it and one writes it.
+        let one_thread_each = layout.as_ref().is_some_and(|layout| self.owner(layout).is_none());
+        let place = one_thread_each.then(|| (address.clone(), layout));
+        let access = GlobalAccess { memory, writes, atomic, place };
         if self.hazards.conflicts(&access) {
             self.barrier();
         }

@@ -335,7 +335,7 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
             | OpKind::PtrAdd { .. } => self.elementwise(op),
             OpKind::Reduce { .. } | OpKind::ArgReduce { .. } | OpKind::ReduceWith { .. } => self.reduction(op),
             OpKind::Scan { .. } | OpKind::ScanWith { .. } => self.scan(op),
-            OpKind::Dot { a, b, acc, .. } => self.dot(*a, *b, *acc, results[0]),
+            OpKind::Dot { a, b, acc, precision } => self.dot(*a, *b, *acc, *precision, results[0]),
             OpKind::ProgramId { axis } => {
                 let id = self.target.program_id(&self.e, *axis);
                 let id = self.e.zext_or_trunc(id, 64);

@@ -93,6 +93,8 @@ impl ConvertOp {
             } else {
                 self.one(source(self.a), random)
             };
+            // A signed byte stands sign-extended in the 16-bit register that holds it.
+            let result = if self.to == Ty::S8 { u64::from(result as u8 as i8 as i16 as u16) } else { result };
             words[lane] = result as u32;
             doubles[lane] = result;
         }
