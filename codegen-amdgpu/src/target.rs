@@ -254,6 +254,11 @@ impl GpuTarget for Amdgpu {
 
         let bytes = 4 + 8 * args.len() as i64;
         let buffer = implicit(e, implicit::PRINTF_BUFFER, e.ptr_type(GLOBAL).into());
+        let present = e.icmp(NE, buffer, e.zero(buffer.get_type()));
+        let then_block = e.block("print");
+        let end_block = e.block("print.end");
+        e.cond_br(present, then_block, end_block);
+        e.move_to(then_block);
         // The head of the buffer: bytes used, and bytes there are.
         let capacity = e.load(e.int(32).into(), e.offset(buffer, e.i64(4)), 4, MemoryFlags::default());
         let used = e.atomic_rmw(
@@ -264,7 +269,7 @@ impl GpuTarget for Amdgpu {
             "",
         );
         let end = e.add(used, e.i32(bytes));
-        let fits = e.and(e.icmp(ULE, end, capacity), e.icmp(NE, capacity, e.i32(0)));
+        let fits = e.icmp(ULE, end, capacity);
         e.if_then(fits, &[], || {
             let record = e.offset(buffer, e.add(e.i64(8), e.zext_or_trunc(used, 64)));
             e.store(e.i32(number.into()), record, 4, MemoryFlags::default());
@@ -273,6 +278,8 @@ impl GpuTarget for Amdgpu {
             }
             Vec::new()
         });
+        e.br(end_block);
+        e.move_to(end_block);
     }
 }
 

@@ -10,7 +10,7 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildFenceSyncScope, LLVMGetSyncScopeID,
-    LLVMSetAlignment, LLVMSetAtomicSyncScopeID, LLVMSetOrdering,
+    LLVMSetAlignment,
 };
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp};
 use inkwell::module::Module;
@@ -523,17 +523,6 @@ impl<'c, 'm> Emitter<'c, 'm> {
             let empty = self.context.metadata_node(&[]);
             instruction.set_metadata(empty, self.context.get_kind_id("invariant.load")).expect("a node");
         }
-    }
-
-    /// Reads a scalar atomically, without ordering other accesses.
-    pub fn atomic_load(&self, ty: Ty<'c>, pointer: Val<'c>, scope: &str) -> Val<'c> {
-        let value = self.load(ty, pointer, self.bits(ty) / 8, MemoryFlags::default());
-        // SAFETY: the value is the load just built.
-        unsafe {
-            LLVMSetOrdering(value.as_value_ref(), LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
-            LLVMSetAtomicSyncScopeID(value.as_value_ref(), self.sync_scope(scope));
-        }
-        value
     }
 
     /// Atomic read-modify-write; gives the old value.

@@ -219,7 +219,8 @@ impl<'c> Lowering<'_, 'c, '_> {
             arith::binary(e, self.target, op, elem, old, operand).expect("add, min and max need no expansion")
         };
 
-        let first = e.atomic_load(word_type, word_address, scope);
+        // Any guess will do to begin with: an exchange that fails tells what is there.
+        let first = e.zero(word_type);
         let (from, retry, done) = (e.current_block(), e.block("atomic"), e.block("atomic.end"));
         e.br(retry);
         e.move_to(retry);

@@ -127,7 +127,9 @@ pub(crate) fn run(
     check(object.arch, kernel, launch, lds)?;
     program.check_entry(&kernel.info.name, kernel.entry)?;
 
-    let arguments = kernarg(kernel, launch)?;
+    let mut arguments = kernarg(kernel, launch)?;
+    // Argument blocks come from pools of whole cache lines, and compilers load up to the end of an aligned group.
+    arguments.resize(arguments.len().next_multiple_of(64), 0);
     let argument_memory = Temporary::new(memory, "kernel arguments", &arguments)?;
     let packet =
         Temporary::new(memory, "dispatch packet", &dispatch_packet(kernel, launch, argument_memory.address, lds))?;

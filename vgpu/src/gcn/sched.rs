@@ -86,6 +86,9 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
             }
             Flow::Barrier => {
                 cx.g.counters.barriers += 1;
+                if env.arch.is_cdna() {
+                    cx.settle_vector_memory();
+                }
                 cx.w.pc = u64::from(inst.pc + inst.size);
                 cx.w.state = WaveState::Barrier(inst.pc);
                 return Ok(());

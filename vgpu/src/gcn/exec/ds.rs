@@ -25,7 +25,8 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) {
     let mut access = Access::new(i.pc, op.act, Place::Lds, cx.exec());
     let base = cx.v32(i, i.src[0], Width::B32);
     access.mask &= cx.check_address(i);
-    let at = |offset: i32| base.map(|v| u64::from(v).wrapping_add(offset as u64));
+    // The sum is of 32 bits: a base below zero, as compilers make it, comes back into range.
+    let at = |offset: i32| base.map(|v| u64::from(v.wrapping_add(offset as u32)));
     match op.act {
         Act::Load2 { bytes, stride64 } | Act::Store2 { bytes, stride64 } | Act::Exchange2 { bytes, stride64 } => {
             let unit = i32::from(bytes) * if stride64 { 64 } else { 1 };

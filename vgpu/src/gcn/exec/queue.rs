@@ -6,6 +6,7 @@
 use super::Cx;
 use super::access::Access;
 use super::scalar_memory::ScalarAccess;
+use crate::gcn::decode::memory::Act;
 use std::collections::VecDeque;
 
 /// Which counter an operation counts in.
@@ -110,6 +111,19 @@ impl Cx<'_> {
                 }
             }
             self.happen(queued);
+        }
+    }
+
+    /// At a barrier of a CDNA processor. All waves of a workgroup run on one compute unit there, whose vector memory
+    /// operations happen in the order of issue: what was issued before a barrier happens before what any wave of the
+    /// workgroup issues after it, without a wait (LLVM's AMDGPUUsage, "Memory Model gfx942", which leaves `vmcnt(0)` out
+    /// of releases to the workgroup). When data arrive in the LDS is told by waits alone.
+    pub(crate) fn settle_vector_memory(&mut self) {
+        for (order, queued) in std::mem::take(&mut self.w.queues.vector) {
+            match queued {
+                Queued::Access(access) if !matches!(access.act, Act::LoadLds { .. }) => self.complete(&access),
+                other => self.w.queues.vector.push_back((order, other)),
+            }
         }
     }
 
