@@ -49,8 +49,8 @@ impl<'a> Choices<'a> {
 pub(super) struct Stream(u64);
 
 impl Stream {
-    pub(super) fn new(seed: u32) -> Self {
-        Self(u64::from(seed))
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
     }
 
     /// SplitMix64.

@@ -31,7 +31,7 @@ impl Gen<'_> {
 
     /// Values of a type and what is known of them.
     pub(super) fn data(&mut self, elem: ScalarType, count: usize, kind: DataKind) -> (Vec<Literal>, Info) {
-        let mut stream = Stream::new(self.c.raw());
+        let mut stream = Stream::new(self.c.raw().into());
         let info = match kind {
             DataKind::Whole => Info::whole(8.0),
             DataKind::Fraction => Info::bounded(4.0),

@@ -294,7 +294,7 @@ impl Gen<'_> {
         let all: Vec<Value> = self.visible.iter().copied().filter(|&v| self.ty(v).elem_scalar().is_some()).collect();
         let mut stored = 0;
         for &v in all.iter().rev() {
-            if stored < MAX_RESULTS && (stored == 0 || !self.c.one_in(3)) {
+            if stored < MAX_RESULTS && (stored == 0 || self.c.below(3) != 0) {
                 self.store(v);
                 stored += 1;
             }

@@ -23,6 +23,7 @@
 //! | `data` | tensors and scalars as arguments |
 //! | `values` | finding and making operands |
 //! | `arith`, `shape`, `reduce`, `memory`, `control` | the families of ops |
+//! | `shrink` | smaller lists that still fail |
 //! | `program` | the finished program: comparison, and its text as a filetest |
 
 mod arith;
@@ -34,10 +35,12 @@ mod memory;
 mod program;
 mod reduce;
 mod shape;
+mod shrink;
 mod values;
 
 pub use info::Info;
 pub use program::Program;
+pub use shrink::shrink;
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -50,6 +53,13 @@ use crate::literal::Literal;
 use crate::loc::SourceLoc;
 use crate::ops::{BinaryOp, OpKind};
 use crate::types::{ScalarType, Type};
+
+/// A list of decisions from a number: programs of all sizes.
+pub fn decisions(seed: u64) -> Vec<u32> {
+    let mut stream = choices::Stream::new(seed);
+    let length = 16 + stream.next() % 400;
+    (0..length).map(|_| (stream.next() >> 32) as u32).collect()
+}
 
 /// What programs may consist of.
 #[derive(Clone, PartialEq, Debug)]

@@ -162,14 +162,8 @@ mod tests {
     #[test]
     fn every_op_is_generated() {
         let mut seen = std::collections::BTreeSet::new();
-        let mut state = 1u64;
-        for _ in 0..3000 {
-            let list: Vec<u32> = (0..300)
-                .map(|_| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (state >> 32) as u32
-                })
-                .collect();
+        for seed in 0..3000 {
+            let list = super::super::decisions(seed);
             let p = Program::new(&list, &Config::default());
             p.function.walk(|_, op| {
                 seen.insert(p.function.kind(op).mnemonic());
