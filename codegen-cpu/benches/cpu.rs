@@ -102,6 +102,37 @@ fn values(n: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
+/// Elements at an address that is a multiple of 64, as the runtime's allocations are.
+struct Aligned {
+    data: Vec<f32>,
+    from: usize,
+    len: usize,
+}
+
+impl Aligned {
+    fn new(values: &[f32]) -> Self {
+        let data = vec![0f32; values.len() + 16];
+        let from = data.as_ptr().align_offset(64);
+        let mut this = Self { data, from, len: values.len() };
+        this.copy_from_slice(values);
+        this
+    }
+}
+
+impl std::ops::Deref for Aligned {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.data[self.from..self.from + self.len]
+    }
+}
+
+impl std::ops::DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.data[self.from..self.from + self.len]
+    }
+}
+
 fn compile(text: &str) -> CpuKernel {
     let func = parse_function(text, "bench.tile").unwrap_or_else(|e| panic!("{e}"));
     CpuCompiler::default().compile(&func).unwrap_or_else(|e| panic!("{e}"))
@@ -316,9 +347,9 @@ fn exp(x: f32) -> f32 {
 
 fn rows(name: &str, text: &str, host: fn(&[f32], &mut [f32]), threads: usize) {
     let kernel = compile(text);
-    let mut x = values(ROWS * COLUMNS, 3);
-    let source = x.clone();
-    let (mut y, mut z, mut w) = (vec![1f32; x.len()], vec![1f32; x.len()], vec![1f32; x.len()]);
+    let source = Aligned::new(&values(ROWS * COLUMNS, 3));
+    let mut x = Aligned::new(&source);
+    let [mut y, mut z, mut w] = [(); 3].map(|()| Aligned::new(&source));
     let extents = [ROWS as i64, COLUMNS as i64];
     let strides = [COLUMNS as i64, 1];
     let mut ours = || {

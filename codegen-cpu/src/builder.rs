@@ -270,6 +270,13 @@ impl<'c, 'm> CpuBuilder<'c, 'm> {
             .expect("two pointers and a size");
     }
 
+    /// Orders non-temporal stores before what follows.
+    pub fn store_fence(&self) {
+        if cfg!(target_arch = "x86_64") && Intrinsic::find("llvm.x86.sse.sfence").is_some() {
+            self.intrinsic_void("llvm.x86.sse.sfence", &[], &[]);
+        }
+    }
+
     // --- slots ---
 
     /// A slot; its allocation stands in the entry block.

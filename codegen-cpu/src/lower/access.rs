@@ -4,7 +4,7 @@ use inkwell::IntPredicate::{SGE, SLE, SLT, ULT};
 use smallvec::SmallVec;
 use tegula_codegen::emit::{MemoryFlags, Val};
 use tegula_ir::function::{Op, Value};
-use tegula_ir::ops::{Access, Address};
+use tegula_ir::ops::{Access, Address, OpKind};
 use tegula_ir::types::{Elem, ScalarType};
 
 use super::Lowering;
@@ -13,6 +13,9 @@ use crate::plan::buffers::element_bytes;
 use crate::plan::group::address_of;
 use crate::plan::index::strides;
 use crate::plan::{BufferId, Place};
+
+/// Size from which on a tensor is not expected to be found in a cache when it is read next.
+const STREAM_BYTES: i64 = 16 << 20;
 
 /// Where the lanes of an access are.
 enum Lanes<'c> {
@@ -164,8 +167,13 @@ impl<'c> Lowering<'_, 'c, '_> {
         let lanes = b.lanes(v);
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
-        let flags = self.flags(access);
+        let mut flags = self.flags(access);
         let v = self.pack_element(elem, v);
+        if site.mode == Mode::Stream && matches!(place, Lanes::Contiguous(_)) && mask.is_none() {
+            let Lanes::Contiguous(p) = place else { unreachable!("matched above") };
+            flags.nontemporal = true;
+            return b.store(v, p, bytes * lanes, flags);
+        }
         match (place, mask) {
             (Lanes::One(p), None) => b.store(b.lane(v, lanes - 1), p, bytes, flags),
             (Lanes::One(p), Some(mask)) if lanes == 1 => {
@@ -185,7 +193,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
-    /// Cache hints are not for x86: its non-temporal stores need aligned whole vectors, which tensors do not promise.
+    /// Cache hints are not taken as they are: the non-temporal stores of x86 need aligned whole vectors, which only a
+    /// group made for [`Mode::Stream`] has.
     fn flags(&self, access: &Access) -> MemoryFlags {
         MemoryFlags { volatile: access.volatile, nontemporal: false, invariant: false }
     }
@@ -223,7 +232,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                     })
                     .collect();
                 let mut mask = None;
-                if site.mode != Mode::Whole {
+                if !site.mode.is_whole() {
                     for i in (0..rank).filter(|&i| !in_bounds.contains(i)) {
                         let inside = self.inside(&index[i], view.extents[i], lanes);
                         mask = self.and_masks(&[mask, Some(inside)]);
@@ -321,6 +330,37 @@ impl<'c> Lowering<'_, 'c, '_> {
             }
             c => b.icmp(ULT, self.coord_lanes(&c, lanes), b.broadcast(extent, lanes)),
         }
+    }
+
+    /// Whether the stores among these accesses are worth passing by the caches, and can: tensors of many megabytes, rows
+    /// aligned to vectors. `None` where there is nothing to store by whole vectors.
+    pub fn streams(&self, accesses: &[Op]) -> Option<Val<'c>> {
+        let b = &self.b;
+        let mut worth = None;
+        for &op in accesses {
+            let OpKind::Store { addr, mask, access, .. } = self.func.kind(op) else { continue };
+            let (Address::Tile { view, offsets, shape, .. }, None, false) = (addr, mask, access.volatile) else {
+                return None;
+            };
+            let view = self.views.get(view)?;
+            let bytes = i64::from(view.elem.memory_bytes()?);
+            let vector = i64::from(self.target.vector_bytes);
+            let (&row, outer) = shape.split_last()?;
+            if i64::from(row) * bytes % vector != 0 {
+                return None;
+            }
+            let size = view.extents.iter().fold(b.i64(bytes), |size, &e| b.mul(size, e));
+            let mut ok = b.icmp(SGE, size, b.i64(STREAM_BYTES));
+            // Addresses and row strides, in bytes, are multiples of a vector if none of their low bits is set.
+            let mut bits = b.or(b.to_address(view.base), b.mul(self.scalar(offsets[outer.len()]), b.i64(bytes)));
+            for &stride in &view.strides[..outer.len()] {
+                bits = b.or(bits, b.mul(stride, b.i64(bytes)));
+            }
+            let low = b.and(bits, b.i64(vector - 1));
+            ok = b.and(ok, b.icmp(inkwell::IntPredicate::EQ, low, b.i64(0)));
+            worth = Some(worth.map_or(ok, |w| b.and(w, ok)));
+        }
+        worth
     }
 
     /// Whether the boxes of all these accesses lie within their views; and whether all their last axes are contiguous.

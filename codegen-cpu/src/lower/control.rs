@@ -82,8 +82,10 @@ impl<'c> Lowering<'_, 'c, '_> {
                 set(self, v);
             }
             OpKind::MakeView { base, extents, strides } => {
+                let elem = self.elem(*base).pointee().expect("a pointer");
                 let view = ViewVal {
                     base: b.to_pointer(self.scalar(*base)),
+                    elem,
                     extents: extents.iter().map(|&v| self.scalar(v)).collect(),
                     strides: strides.iter().map(|&v| self.scalar(v)).collect(),
                     spec: Default::default(),
@@ -336,10 +338,11 @@ impl<'c> Lowering<'_, 'c, '_> {
                 }
                 Carry::View(slots) => {
                     let parts: Vec<Val<'c>> = slots.iter().map(|&s| self.b.get(s)).collect();
-                    let Type::View { rank, .. } = self.func.ty(v) else { unreachable!("a view") };
+                    let Type::View { elem, rank } = self.func.ty(v) else { unreachable!("a view") };
                     let rank = usize::from(*rank);
                     let view = ViewVal {
                         base: parts[0],
+                        elem: *elem,
                         extents: parts[1..=rank].into(),
                         strides: parts[1 + rank..].into(),
                         spec: Default::default(),

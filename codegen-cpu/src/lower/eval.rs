@@ -33,12 +33,21 @@ pub(crate) enum Coord<'c> {
 /// Which accesses to tensors a loop is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
+    /// As `Whole`; and stores are aligned to whole vectors and go past the caches, which the tensors would only flush.
+    Stream,
     /// All boxes lie within their views, whose last axes are contiguous.
     Whole,
     /// The last axes are contiguous; boxes are checked.
     Edge,
     /// Nothing is known.
     General,
+}
+
+impl Mode {
+    /// Whether all boxes are known to lie within their views.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Mode::Stream | Mode::Whole)
+    }
 }
 
 /// One step of a loop: what has been computed in it, and for which lanes it counts.

@@ -75,6 +75,7 @@ impl VectorTarget {
 #[derive(Clone, Debug)]
 pub(crate) struct ViewVal<'c> {
     pub base: Val<'c>,
+    pub elem: ScalarType,
     pub extents: SmallVec<[Val<'c>; 5]>,
     pub strides: SmallVec<[Val<'c>; 5]>,
     pub spec: ViewSpec,
@@ -218,7 +219,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let i64_ty: Ty<'c> = b.int(64).into();
         for (param, slot) in func.params.iter().zip(slots.starts()) {
             match &param.kind {
-                ParamKind::View { rank, spec, .. } => {
+                ParamKind::View { elem, rank, spec, .. } => {
                     let rank = usize::from(*rank);
                     let extents = (0..rank).map(|i| word(slot + 1 + i, i64_ty)).collect();
                     let mut strides: SmallVec<[Val<'c>; 5]> =
@@ -229,7 +230,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                         *last = b.i64(1);
                     }
                     let base = word(slot, b.pointer());
-                    let view = ViewVal { base, extents, strides, spec: spec.clone() };
+                    let view = ViewVal { base, elem: *elem, extents, strides, spec: spec.clone() };
                     self.views.insert(param.value, view);
                 }
                 ParamKind::Scalar { elem, .. } => {

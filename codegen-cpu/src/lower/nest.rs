@@ -40,6 +40,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     /// Runs `body` in the mode of access that fits these loads and stores.
     pub fn by_mode(&mut self, accesses: &[Op], mut body: impl FnMut(&mut Self, Mode)) {
         let (whole, unit) = self.classify(accesses);
+        let streams = self.streams(accesses).unwrap_or_else(|| self.b.bool(false));
         let b = self.b.clone();
         let body = std::cell::RefCell::new((self, &mut body));
         let run = |mode: Mode| {
@@ -47,7 +48,18 @@ impl<'c> Lowering<'_, 'c, '_> {
             let (this, body) = &mut *guard;
             body(this, mode);
         };
-        b.if_else(unit, || b.if_else(whole, || run(Mode::Whole), || run(Mode::Edge)), || run(Mode::General));
+        let in_bounds = || {
+            b.if_else(
+                streams,
+                || {
+                    run(Mode::Stream);
+                    // Others must see what went past the caches.
+                    b.store_fence();
+                },
+                || run(Mode::Whole),
+            );
+        };
+        b.if_else(unit, || b.if_else(whole, in_bounds, || run(Mode::Edge)), || run(Mode::General));
     }
 
     /// A group of nests.
