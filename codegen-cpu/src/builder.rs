@@ -270,6 +270,12 @@ impl<'c, 'm> CpuBuilder<'c, 'm> {
             .expect("two pointers and a size");
     }
 
+    /// Asks for a cache line that will be read.
+    pub fn prefetch(&self, p: Val<'c>) {
+        let (read, keep, data) = (self.i32(0), self.i32(3), self.i32(1));
+        self.intrinsic_void("llvm.prefetch", &[p.get_type()], &[p, read, keep, data]);
+    }
+
     /// Orders non-temporal stores before what follows.
     pub fn store_fence(&self) {
         if cfg!(target_arch = "x86_64") && Intrinsic::find("llvm.x86.sse.sfence").is_some() {

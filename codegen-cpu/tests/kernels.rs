@@ -95,3 +95,68 @@ fn matmul_in_a_loop() {
         );
     }
 }
+
+/// Division of a row by one number takes another way than other divisions, and must give the same.
+#[test]
+fn rows_divided_by_one_number() {
+    let mut values = common::Values::new(21);
+    let mut any = |edges: bool| {
+        let r = values.next();
+        let float = match r % 8 {
+            0 if edges => f32::from_bits(values.next() as u32),
+            1 if edges => [0.0, -0.0, f32::INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-45][(r >> 8) as usize % 6],
+            2 => f32::from_bits((values.next() as u32 & 0x7fff_ffff) % 0x0d00_0000 + 0x3900_0000),
+            _ => (r >> 16) as u32 as f32 / 65536.0 - 30000.0,
+        };
+        Literal::Float(f64::from(float))
+    };
+    for edges in [false, true] {
+        for _ in 0..8 {
+            let (x, y) =
+                (common::tensor_of(F32, &[24, 200], || any(edges)), common::tensor_of(F32, &[24], || any(edges)));
+            check_exact(
+                "kernel @divide(%x: view<2d, f32> read, %y: view<1d, f32> read, %o: view<2d, f32> write) {
+                   %zero = constant 0 : i64
+                   %p = load %x[%zero, %zero] : tile<24x200xf32>
+                   %q = load %y[%zero] : tile<24xf32>
+                   %q1 = reshape %q : tile<24x1xf32>
+                   %qb = broadcast %q1 : tile<24x200xf32>
+                   %r = div %p, %qb : tile<24x200xf32>
+                   store %r, %o[%zero, %zero]
+                   return
+                 }",
+                [1, 1, 1],
+                &[x, y, zeros(F32, &[24, 200])],
+            );
+        }
+    }
+}
+
+/// Outputs of many megabytes are stored past the caches.
+#[test]
+fn large_outputs() {
+    let (rows, columns) = (1030, 4096);
+    let mut x = tegula_ir::exec::HostTensor::zeros(F32, &[1, columns]);
+    for (i, chunk) in x.data.chunks_exact_mut(4).enumerate() {
+        chunk.copy_from_slice(&(i as f32).to_le_bytes());
+    }
+    check_exact(
+        "kernel @fill(%x: view<2d, f32> read, %o: view<2d, f32> write) grid(%o = [16, 1024]) {
+           %pid = program_id 0 : i64
+           %four = constant 4 : i64
+           %i = div %pid, %four : i64
+           %j = rem %pid, %four : i64
+           %h = constant 16 : i64
+           %w = constant 1024 : i64
+           %zero = constant 0 : i64
+           %r = mul %i, %h : i64
+           %c = mul %j, %w : i64
+           %row = load %x[%zero, %c] : tile<1x1024xf32>
+           %all = broadcast %row : tile<16x1024xf32>
+           store %all, %o[%r, %c]
+           return
+         }",
+        [(rows as u32).div_ceil(16) * 4, 1, 1],
+        &[HostArg::Tensor(x), zeros(F32, &[rows, columns])],
+    );
+}

@@ -149,6 +149,23 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.unpack_element(elem, stored)
     }
 
+    /// Fetches ahead what the next row has where this one has these elements.
+    pub fn prefetch_next_row(
+        &mut self,
+        site: &mut Site<'c>,
+        addr: &Address,
+        t: ScalarType,
+        at: &[Coord<'c>],
+        lanes: u32,
+    ) {
+        let Address::Tile { view, offsets, .. } = addr else { return };
+        let Some(axis) = offsets.len().checked_sub(2) else { return };
+        let stride = self.views[view].strides[axis];
+        if let (Lanes::Contiguous(p), _) = self.locate(site, addr, t, at, lanes) {
+            self.b.prefetch(self.b.element(p, stride, element_bytes(Elem::Scalar(t))));
+        }
+    }
+
     /// Writes elements of a tensor.
     #[expect(clippy::too_many_arguments, reason = "the parts of a store")]
     pub fn store(

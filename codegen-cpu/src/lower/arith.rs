@@ -1,5 +1,6 @@
 //! Elementwise arithmetic on lanes: the shared arithmetic of `tegula-codegen`, with 16-bit floats computed in `f32`.
 
+use inkwell::IntPredicate::{EQ, ULT};
 use tegula_codegen::elementwise::arith::{self, float_floor_rem, float_rem, literal};
 use tegula_codegen::elementwise::convert::{convert, to_f32};
 use tegula_codegen::elementwise::{Conversion, Generic, register_type};
@@ -148,6 +149,37 @@ impl<'c> Lowering<'_, 'c, '_> {
             }
             elem => arith::compare(&self.b, op, elem, x, y),
         }
+    }
+
+    /// `x / y` of `f32` where all lanes of `y` are the same: by the reciprocal, which is then computed once for a loop,
+    /// and one correction. With `r = 1/y` rounded to nearest and `q = x * r`, `q + (x - q*y) * r` in fused operations is
+    /// the correctly rounded quotient (Markstein), as long as nothing leaves the normal numbers; where that is not
+    /// certain, a division decides.
+    pub fn divide_by_uniform(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        let b = &self.b;
+        let lanes = b.lanes(x);
+        let exponent = |e: i64| b.i32((e + 127) << 23);
+        // Whether a magnitude lies in 2^low..2^high.
+        let within = |v: Val<'c>, low: i64, high: i64| {
+            let magnitude = b.and(b.to_bits(v), b.int_like(b.to_bits(v), 0x7fff_ffff));
+            let span = b.as_const(exponent(high)).zip(b.as_const(exponent(low))).map_or(0, |(h, l)| h - l);
+            let low = b.broadcast(exponent(low), lanes);
+            b.icmp(ULT, b.sub(magnitude, low), b.int_like(low, span))
+        };
+        let bits = b.to_bits(x);
+        let safe = b.and(within(y, -20, 20), b.or(within(x, -100, 100), b.icmp(EQ, bits, b.int_like(bits, 0))));
+        let quick = b.slot(x.get_type());
+        b.if_else(
+            b.all(safe),
+            || {
+                let r = b.fdiv(b.float_like(y, 1.0), y);
+                let q = b.fmul(x, r);
+                let rest = b.fma(b.fneg(q), y, x);
+                b.set(quick, b.fma(rest, r, q));
+            },
+            || b.set(quick, b.fdiv(x, y)),
+        );
+        b.get(quick)
     }
 
     fn fma(&self, t: ScalarType, x: Val<'c>, y: Val<'c>, z: Val<'c>) -> Val<'c> {

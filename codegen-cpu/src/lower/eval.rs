@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tegula_codegen::emit::Val;
 use tegula_ir::function::Value;
-use tegula_ir::ops::OpKind;
+use tegula_ir::ops::{BinaryOp, OpKind};
 use tegula_ir::types::{Elem, ScalarType};
 
 use super::Lowering;
@@ -153,6 +153,19 @@ impl<'c> Lowering<'_, 'c, '_> {
         result
     }
 
+    /// Whether a tile has the same element in every lane of an index, as far as changes of index tell.
+    fn is_uniform(&self, v: Value, at: &[Coord<'c>]) -> bool {
+        if !self.is_tile(v) || at.iter().all(Coord::is_uniform) {
+            return true;
+        }
+        let Some(op) = self.func.def_op(v) else { return false };
+        let kind = self.func.kind(op);
+        match source_index(self, self.func, kind, 0, at) {
+            Some(source) => self.is_uniform(kind.operands()[0], &source),
+            None => matches!(kind, OpKind::Splat { .. } | OpKind::Constant { .. }),
+        }
+    }
+
     /// Notes an element that has been computed, so that it is not read back.
     pub fn remember(&self, site: &mut Site<'c>, v: Value, at: &[Coord<'c>], lanes: u32, is: Val<'c>) {
         site.memo.insert((v, at.into(), lanes), is);
@@ -190,6 +203,9 @@ impl<'c> Lowering<'_, 'c, '_> {
                     Some(p) => self.scalar(*p),
                     None => self.b.zero(self.register_ty(Elem::Scalar(t))),
                 };
+                if lanes > 1 && self.ahead.contains(&op) {
+                    self.prefetch_next_row(site, addr, t, at, lanes);
+                }
                 self.load(site, addr, mask, pad, t, at, lanes, access)
             }
             OpKind::GatherAxis { x, index, axis } => {
@@ -210,6 +226,13 @@ impl<'c> Lowering<'_, 'c, '_> {
                 let operands: SmallVec<[Value; 4]> = kind.operands();
                 let elems: SmallVec<[Elem; 4]> = operands.iter().map(|&o| self.elem(o)).collect();
                 let values: SmallVec<[Val<'c>; 4]> = operands.iter().map(|&o| self.eval(site, o, at, lanes)).collect();
+                if lanes > 1
+                    && elem == Elem::Scalar(ScalarType::F32)
+                    && let OpKind::Binary { op: BinaryOp::Div, b, .. } = kind
+                    && self.is_uniform(*b, at)
+                {
+                    return self.divide_by_uniform(values[0], values[1]);
+                }
                 self.elementwise(kind, &elems, &values)
             }
             kind => {

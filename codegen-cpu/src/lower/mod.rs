@@ -25,7 +25,7 @@ mod nest;
 mod reduce;
 mod scan;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use inkwell::context::Context;
@@ -112,6 +112,8 @@ pub(crate) struct Lowering<'a, 'c, 'm> {
     pub program: Val<'c>,
     pub sites: Vec<CallSite>,
     pub arena_bytes: u64,
+    /// Loads in the nest at hand that fetch the next row ahead.
+    pub ahead: HashSet<Op>,
 }
 
 /// Lowers a kernel into `module` under its own name.
@@ -153,6 +155,7 @@ pub fn lower<'c>(
         program: param(abi::PROGRAM),
         sites: Vec::new(),
         arena_bytes: plan.arena_bytes,
+        ahead: HashSet::new(),
     };
     lowering.params(param(abi::ARGS));
     lowering.block(func.body);

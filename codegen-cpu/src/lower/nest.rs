@@ -3,6 +3,8 @@
 //! A group is made for up to three modes of access and chooses one when it runs. Within a row its nests run one after
 //! another; a nest loops over the remaining axes, the last one by vectors.
 
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 use tegula_codegen::emit::Val;
 use tegula_ir::function::{Op, Value};
@@ -15,7 +17,7 @@ use super::reduce::Accumulators;
 use crate::builder::Slot;
 use crate::plan::group::{is_suffix, makes};
 use crate::plan::index::Coords;
-use crate::plan::reads::reduced_axes;
+use crate::plan::reads::{Reads, reduced_axes};
 use crate::plan::{Group, Nest, Place, Root};
 
 /// How a loop over one axis is cut into vectors.
@@ -72,12 +74,15 @@ impl<'c> Lowering<'_, 'c, '_> {
             .filter(|&&v| !self.is_tile(v))
             .map(|&v| (v, self.b.slot(self.register_ty(self.elem(v)))))
             .collect();
+        let ahead = self.loads_ahead(g);
         self.by_mode(&g.accesses, |this, mode| {
             let mut rows: Coords<Coord<'c>> = Coords::new();
             this.each_index(&g.rows, &mut rows, &mut |this, rows| {
-                for nest in &g.nests {
+                for (nest, ahead) in g.nests.iter().zip(&ahead) {
+                    this.ahead = if mode == Mode::Stream { ahead.clone() } else { HashSet::new() };
                     this.nest(mode, g, nest, rows);
                 }
+                this.ahead.clear();
             });
             for &(v, slot) in &slots {
                 this.b.set(slot, this.scalar(v));
@@ -90,6 +95,20 @@ impl<'c> Lowering<'_, 'c, '_> {
             let value = self.b.get(slot);
             self.scalars.insert(v, value);
         }
+    }
+
+    /// For each nest the loads that should fetch the next row: those of rows that an earlier nest has read already, when
+    /// memory would otherwise have nothing to do.
+    fn loads_ahead(&self, g: &Group) -> Vec<HashSet<Op>> {
+        let inline = |v: Value| self.plan.places.get(&v) == Some(&Place::Inline);
+        let loads: Vec<Vec<Op>> = g.nests.iter().map(|n| Reads::of_nest(self.func, &inline, n).loads).collect();
+        let reads = |i: usize, op: &Op| loads[i].contains(op);
+        (0..loads.len())
+            .map(|i| {
+                let again = |op: &&Op| (0..i).any(|j| reads(j, op)) && !(i + 1..loads.len()).any(|j| reads(j, op));
+                if g.rows.is_empty() { HashSet::new() } else { loads[i].iter().filter(again).copied().collect() }
+            })
+            .collect()
     }
 
     /// Loops over all indices of `extents`, the last axis innermost; the coordinates are added to `at`.
