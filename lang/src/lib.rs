@@ -54,7 +54,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::context::{Handle, dim_size};
     pub use crate::control::branch::{Branches, If, IfValue, begin};
-    pub use crate::control::carry::{Carries, Staged};
+    pub use crate::control::carry::{Carries, Maybe, MaybeStaged, NotStaged, Staged};
     pub use crate::control::flag::Flag;
     pub use crate::control::loops::{Loop, While, WhileTest, always, forever, while_loop};
     pub use crate::control::range::{into_loop, range, range_inclusive};

@@ -6,10 +6,20 @@ use syn::{BinOp, Block, Expr, ExprAssign, ExprBinary, ExprClosure, ExprForLoop, 
 
 use super::known::names;
 
+/// What a loop or branch has to carry.
+pub struct Places {
+    /// Places that are assigned.
+    pub assigned: Vec<Expr>,
+    /// Variables, by name, whose methods may change them.
+    pub receivers: Vec<(String, Expr)>,
+}
+
 /// The places that blocks assign and that are declared outside of them, in order of first assignment.
 #[derive(Default)]
 pub struct Assigned {
     places: Vec<(String, Expr)>,
+    /// Variables whose methods are called, which may change them.
+    receivers: Vec<(String, Expr)>,
     /// Names declared inside, innermost last.
     inner: Vec<Vec<String>>,
 }
@@ -31,14 +41,18 @@ impl Assigned {
     }
 
     /// The places, without those that lie within others.
-    pub fn places(self) -> Vec<Expr> {
+    pub fn places(self) -> Places {
         let all = self.places;
         let within = |key: &str| {
             all.iter().any(|(other, _)| {
                 key.len() > other.len() && key.starts_with(other.as_str()) && key[other.len()..].starts_with(" .")
             })
         };
-        all.iter().filter(|(key, _)| !within(key)).map(|(_, place)| place.clone()).collect()
+        let assigned = all.iter().filter(|(key, _)| !within(key)).map(|(_, place)| place.clone()).collect();
+        // One of which a part is assigned is carried in that part.
+        let touched = |name: &str| all.iter().any(|(key, _)| key == name || key.starts_with(&format!("{name} .")));
+        let receivers = self.receivers.into_iter().filter(|(name, _)| !touched(name)).collect();
+        Places { assigned, receivers }
     }
 
     fn add(&mut self, target: &Expr) {
@@ -60,6 +74,24 @@ impl Assigned {
                     }
                 }
             }
+        }
+    }
+
+    /// Notes the variable behind a method's receiver.
+    fn receiver(&mut self, e: &Expr) {
+        match e {
+            Expr::Path(p) => {
+                if let Some(name) = p.path.get_ident().map(ToString::to_string)
+                    && !self.inner.iter().any(|scope| scope.contains(&name))
+                    && !self.receivers.iter().any(|(n, _)| *n == name)
+                {
+                    self.receivers.push((name, e.clone()));
+                }
+            }
+            Expr::Field(f) => self.receiver(&f.base),
+            Expr::Index(i) => self.receiver(&i.expr),
+            Expr::Paren(p) => self.receiver(&p.expr),
+            _ => {}
         }
     }
 
@@ -177,6 +209,11 @@ impl<'ast> Visit<'ast> for Assigned {
             self.add(&e.left);
         }
         visit::visit_expr_binary(self, e);
+    }
+
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        self.receiver(&e.receiver);
+        visit::visit_expr_method_call(self, e);
     }
 
     fn visit_expr_reference(&mut self, e: &'ast ExprReference) {

@@ -19,6 +19,8 @@ pub struct Rewriter<'a> {
     pub(super) krate: &'a Crate,
     pub(super) scopes: Scopes,
     pub(super) errors: &'a mut Errors,
+    /// How many loops around are ordinary Rust, with ordinary jumps.
+    pub(super) host_loops: usize,
 }
 
 /// Methods whose position arguments may mix scalars and numbers: an array becomes a tuple.
@@ -33,7 +35,7 @@ impl<'a> Rewriter<'a> {
         for name in known {
             scopes.declare_name(name.clone(), true);
         }
-        Self { krate, scopes, errors }
+        Self { krate, scopes, errors, host_loops: 0 }
     }
 
     /// The literal that adapts to what it meets.
@@ -272,6 +274,7 @@ impl VisitMut for Rewriter<'_> {
                 }
                 visit_mut::visit_expr_method_call_mut(self, m);
             }
+            Expr::Break(_) | Expr::Continue(_) if self.host_loops > 0 => {}
             Expr::Break(b) => {
                 self.errors.push(b.break_token, "`break` outside of a loop");
             }

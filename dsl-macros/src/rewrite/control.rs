@@ -1,12 +1,12 @@
 //! Drivers around branches and loops: see `tegula_lang::control` for their protocol.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, ExprForLoop, ExprIf, ExprLoop, ExprWhile, RangeLimits};
 
-use super::assigned::Assigned;
+use super::assigned::{Assigned, Places};
 use super::body::Rewriter;
 use super::jumps;
 use super::known::{bare_literal, names};
@@ -23,15 +23,29 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Announces variables to the driver `driver`.
-    fn carry(&self, driver: &TokenStream, places: &[Expr]) -> TokenStream {
-        places
-            .iter()
-            .map(|place| {
-                let private = self.krate.private_at(place.span());
-                quote_spanned!(place.span()=> #private::Carries::carry(&mut #driver, &mut #place);)
-            })
-            .collect()
+    /// Announces variables to the driver of this name.
+    fn carry(&self, driver: &str, places: &Places) -> TokenStream {
+        // All tokens are at the place, so that an error is.
+        let at = |place: &Expr| {
+            let span = place.span();
+            (self.krate.private_at(span), Ident::new(driver, span), span)
+        };
+        let assigned = places.assigned.iter().map(|place| {
+            let (private, driver, span) = at(place);
+            quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #place);)
+        });
+        // Only what was declared `mut` can be changed by a method.
+        let receivers = places.receivers.iter().filter(|(name, _)| self.scopes.may_change(name)).map(|(_, place)| {
+            let (private, driver, span) = at(place);
+            quote_spanned! {span=> {
+                #[allow(unused_imports)]
+                use #private::{MaybeStaged as _, NotStaged as _};
+                if let ::core::option::Option::Some(variable) = (&mut #private::Maybe(&mut #place)).staged() {
+                    #private::Carries::carry(&mut #driver, variable);
+                }
+            }}
+        });
+        assigned.chain(receivers).collect()
     }
 
     fn branch(&mut self, mut e: ExprIf) -> Expr {
@@ -56,7 +70,7 @@ impl Rewriter<'_> {
         let places = assigned.places();
         let private = self.krate.private_at(span);
         let driver = quote_spanned!(span=> __tegula_if);
-        let carry = self.carry(&driver, &places);
+        let carry = self.carry("__tegula_if", &places);
         self.visit_expr_mut(&mut e.cond);
         self.visit_block_mut(&mut e.then_branch);
         let (cond, then) = (&e.cond, &e.then_branch);
@@ -166,27 +180,27 @@ impl Rewriter<'_> {
         let unrolled = unrolled(&e.expr);
         let known = self.scopes.known(unrolled.unwrap_or(&e.expr));
         let at_build = known || unrolled.is_some();
+        self.scopes.enter();
+        self.scopes.declare(&e.pat, known);
+        let decided = at_build && jumps::decided(&e.body, &|cond| self.scopes.known(cond));
+        self.scopes.leave();
+        if decided {
+            return self.host_for(e, known);
+        }
         let breaks = jumps::loop_body(&mut e.body, self.krate, self.errors);
         if at_build && !breaks {
-            // An ordinary loop of the host.
-            self.scopes.enter();
-            self.visit_expr_mut(&mut e.expr);
-            self.scopes.declare(&e.pat, known);
-            self.visit_block_mut(&mut e.body);
-            self.scopes.leave();
-            e.label = None;
-            return Expr::ForLoop(e);
+            return self.host_for(e, known);
         }
         let private = self.krate.private_at(span);
         let declared: Vec<String> = names(&e.pat).into_iter().chain(breaks.then(|| jumps::BREAK.to_owned())).collect();
         let places = Assigned::default().block(&e.body, &declared).places();
         let iter_span = e.expr.span();
         self.iterated(&mut e.expr);
+        let driver = quote_spanned!(span=> __tegula_for);
+        let carry = self.carry("__tegula_for", &places);
         self.scopes.enter();
         self.scopes.declare(&e.pat, known);
         let (pat, iter) = (&e.pat, &e.expr);
-        let driver = quote_spanned!(span=> __tegula_for);
-        let carry = self.carry(&driver, &places);
         let at_iter = self.krate.private_at(iter_span);
         let begin = quote_spanned!(iter_span=> #at_iter::into_loop(#iter, #breaks));
         let tokens = if breaks {
@@ -222,6 +236,28 @@ impl Rewriter<'_> {
         Expr::Verbatim(tokens)
     }
 
+    /// A loop of the host that only the host leaves: ordinary Rust.
+    fn host_for(&mut self, mut e: ExprForLoop, known: bool) -> Expr {
+        self.visit_expr_mut(&mut e.expr);
+        self.scopes.enter();
+        self.scopes.declare(&e.pat, known);
+        self.host_loops += 1;
+        self.visit_block_mut(&mut e.body);
+        self.host_loops -= 1;
+        self.scopes.leave();
+        e.label = None;
+        Expr::ForLoop(e)
+    }
+
+    /// A `while` of the host that only the host leaves.
+    fn host_while(&mut self, mut e: ExprWhile) -> Expr {
+        self.host_loops += 1;
+        visit_mut::visit_expr_while_mut(self, &mut e);
+        self.host_loops -= 1;
+        e.label = None;
+        Expr::While(e)
+    }
+
     /// A body with `break`, which does not run where a loop at build time was left on the device.
     fn guarded_body(&mut self, body: &mut Block, span: Span) -> TokenStream {
         let flag = jumps::break_flag(span);
@@ -234,17 +270,19 @@ impl Rewriter<'_> {
     fn while_loop(&mut self, mut e: ExprWhile) -> Expr {
         let span = e.while_token.span;
         jumps::check_label(e.label.as_ref(), self.errors);
+        let known = self.scopes.known(&e.cond);
+        if known && jumps::decided(&e.body, &|cond| self.scopes.known(cond)) {
+            return self.host_while(e);
+        }
         let breaks = jumps::loop_body(&mut e.body, self.krate, self.errors);
         if jumps::has_let(&e.cond) {
             return self.while_let(e, breaks);
         }
-        if self.scopes.known(&e.cond) && !breaks {
-            e.label = None;
-            visit_mut::visit_expr_while_mut(self, &mut e);
-            return Expr::While(e);
+        if known && !breaks {
+            return self.host_while(e);
         }
         let cond_places = Assigned::default().expr(&e.cond).places();
-        for place in cond_places {
+        for place in cond_places.assigned {
             self.errors.push(place, "the condition of a `while` cannot assign: assign in the body");
         }
         let cond_span = e.cond.span();
@@ -262,14 +300,14 @@ impl Rewriter<'_> {
         begin: &TokenStream,
         cond: TokenStream,
         breaks: bool,
-        places: &[Expr],
+        places: &Places,
         body: &mut Block,
         span: Span,
     ) -> Expr {
         let private = self.krate.private_at(span);
         let driver = quote_spanned!(span=> __tegula_while);
         let flag = jumps::break_flag(span);
-        let mut carry = self.carry(&driver, places);
+        let mut carry = self.carry("__tegula_while", places);
         let body = if breaks {
             carry = quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #flag); #carry);
             self.guarded_body(body, span)

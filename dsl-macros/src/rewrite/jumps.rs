@@ -647,6 +647,36 @@ fn first_jump(e: &Expr, kind: Kind) -> Option<Span> {
     f.found
 }
 
+/// Whether all jumps of a loop's body are taken under conditions of build time only, as `known` tells: then they
+/// can stay as they are.
+pub fn decided(body: &Block, known: &dyn Fn(&Expr) -> bool) -> bool {
+    struct Conditions<'a> {
+        known: &'a dyn Fn(&Expr) -> bool,
+        decided: bool,
+    }
+    impl<'ast> Visit<'ast> for Conditions<'_> {
+        fn visit_expr(&mut self, e: &'ast Expr) {
+            match e {
+                // These have their own jumps.
+                Expr::Closure(_) | Expr::Async(_) | Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => return,
+                Expr::If(i) if !has_let(&i.cond) && !(self.known)(&i.cond) => {
+                    self.decided &= first_jump(e, Kind::Loop).is_none();
+                    return;
+                }
+                Expr::Break(b) => self.decided &= b.label.is_none() && b.expr.is_none(),
+                Expr::Continue(c) => self.decided &= c.label.is_none(),
+                _ => {}
+            }
+            visit::visit_expr(self, e);
+        }
+
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut conditions = Conditions { known, decided: true };
+    conditions.visit_block(body);
+    conditions.decided
+}
+
 /// Reports a label on a loop.
 pub fn check_label(label: Option<&Label>, errors: &mut Errors) {
     if let Some(label) = label {

@@ -8,9 +8,18 @@ use std::collections::HashMap;
 
 use syn::{Expr, ExprLit, Lit, Pat};
 
-/// Names in scope, innermost last, with whether their value is certainly known at build time.
+/// What is known of a name.
+#[derive(Clone, Copy)]
+struct Name {
+    /// Its value is certainly known at build time.
+    known: bool,
+    /// It was declared `mut`.
+    mutable: bool,
+}
+
+/// Names in scope, innermost last.
 #[derive(Default)]
-pub struct Scopes(Vec<HashMap<String, bool>>);
+pub struct Scopes(Vec<HashMap<String, Name>>);
 
 impl Scopes {
     /// Enters a block.
@@ -25,23 +34,36 @@ impl Scopes {
 
     /// Declares the names of a pattern.
     pub fn declare(&mut self, pat: &Pat, known: bool) {
-        for name in names(pat) {
-            self.declare_name(name, known);
+        for (name, mutable) in bindings(pat) {
+            self.insert(name, Name { known, mutable });
         }
     }
 
-    /// Declares a name.
+    /// Declares a name that is not `mut`.
     pub fn declare_name(&mut self, name: String, known: bool) {
+        self.insert(name, Name { known, mutable: false });
+    }
+
+    fn insert(&mut self, name: String, what: Name) {
         if self.0.is_empty() {
             self.enter();
         }
         if let Some(scope) = self.0.last_mut() {
-            scope.insert(name, known);
+            scope.insert(name, what);
         }
     }
 
+    fn find(&self, name: &str) -> Option<Name> {
+        self.0.iter().rev().find_map(|s| s.get(name)).copied()
+    }
+
     fn is_known(&self, name: &str) -> bool {
-        self.0.iter().rev().find_map(|s| s.get(name)).copied().unwrap_or(false)
+        self.find(name).is_some_and(|n| n.known)
+    }
+
+    /// Whether the name was declared `mut`, and may hold what a device changes.
+    pub fn may_change(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|n| n.mutable && !n.known)
     }
 
     /// Whether the expression is certainly known at build time.
@@ -83,10 +105,15 @@ fn is_constant(name: &str) -> bool {
 
 /// The names a pattern binds.
 pub fn names(pat: &Pat) -> Vec<String> {
-    struct Names(Vec<String>);
+    bindings(pat).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The names a pattern binds, and whether each is `mut`.
+fn bindings(pat: &Pat) -> Vec<(String, bool)> {
+    struct Names(Vec<(String, bool)>);
     impl<'ast> syn::visit::Visit<'ast> for Names {
         fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-            self.0.push(p.ident.to_string());
+            self.0.push((p.ident.to_string(), p.mutability.is_some()));
             syn::visit::visit_pat_ident(self, p);
         }
     }

@@ -128,6 +128,32 @@ pub trait Carries<A: ?Sized> {
     fn carry(&mut self, variable: &mut A);
 }
 
+/// A variable whose method is called: it may change, if it is made of tiles and scalars.
+#[derive(Debug)]
+pub struct Maybe<'a, A: ?Sized>(pub &'a mut A);
+
+/// Chosen for variables that are [`Staged`].
+pub trait MaybeStaged {
+    /// The variable, to be carried.
+    fn staged(&mut self) -> Option<&mut dyn Staged>;
+}
+
+impl<A: Staged> MaybeStaged for Maybe<'_, A> {
+    fn staged(&mut self) -> Option<&mut dyn Staged> {
+        Some(self.0)
+    }
+}
+
+/// Chosen, as the lookup of methods goes one reference further, for other variables.
+pub trait NotStaged {
+    /// Nothing to be carried.
+    fn staged(&mut self) -> Option<&mut dyn Staged> {
+        None
+    }
+}
+
+impl<A: ?Sized> NotStaged for &mut Maybe<'_, A> {}
+
 /// The values of variables at one point, as they are announced one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {

@@ -75,6 +75,7 @@ impl Default for Flag {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Staged for Flag {
     /// A flag that is carried becomes a value of the kernel.
     fn visit(&mut self, f: &mut dyn FnMut(&mut Handle)) {

@@ -6,6 +6,7 @@
 use std::panic::Location;
 
 use tegula_ir::Block;
+use tegula_ir::function::ValueDef;
 use tegula_ir::literal::Literal;
 use tegula_ir::ops::{BinaryOp, CmpOp, OpKind, Values};
 
@@ -65,6 +66,7 @@ struct Carried {
     /// For each tile and scalar of the variables, its number among the region's values, or `None` for poison.
     numbers: Vec<Option<usize>>,
     init: Values,
+    before: Vec<Handle>,
     inside: Vec<Handle>,
     yields: Values,
     results: Vec<Handle>,
@@ -94,6 +96,7 @@ impl Carried {
                 let args: Vec<_> =
                     blocks.iter().map(|&block| b.builder.func.add_block_arg(block, ty.clone())).collect();
                 self.init.push(value);
+                self.before.push(*h);
                 let arg = args.first().map_or(Handle::POISON, |&arg| b.handle(arg));
                 self.inside.push(arg);
                 *h = arg;
@@ -125,6 +128,49 @@ impl Carried {
             *cursor += 1;
             *h = number.and_then(|n| values.get(n)).copied().unwrap_or(Handle::POISON);
         });
+    }
+
+    /// Takes values that a body never changes out of it: `body` has `first` arguments before the carried ones.
+    /// Gives which of the values stay.
+    fn drop_unchanged(&mut self, b: &mut Build, body: Block, first: usize) -> Vec<bool> {
+        let args: Values = b.builder.func.block(body).args.iter().copied().collect();
+        let changed: Vec<bool> = self.yields.iter().zip(&args[first..]).map(|(y, a)| y != a).collect();
+        if changed.iter().all(|&c| c) {
+            return changed;
+        }
+        let func = &mut b.builder.func;
+        let mut ops = Vec::new();
+        func.walk_block(body, &mut |_, op| ops.push(op));
+        for op in ops {
+            func.op_mut(op).kind.for_each_operand_mut(|v| {
+                if let Some(i) = args[first..].iter().position(|a| a == v)
+                    && !changed[i]
+                {
+                    *v = self.init[i];
+                }
+            });
+        }
+        let keep = |i: &usize| *i < first || changed[*i - first];
+        let kept: Values = (0..args.len()).filter(keep).map(|i| args[i]).collect();
+        for (i, &arg) in kept.iter().enumerate() {
+            func.value_mut(arg).def = ValueDef::Arg(body, i as u32);
+        }
+        func.block_mut(body).args = kept;
+        let only =
+            |values: &Values| -> Values { values.iter().zip(&changed).filter(|(_, c)| **c).map(|(v, _)| *v).collect() };
+        self.init = only(&self.init);
+        self.yields = only(&self.yields);
+        changed
+    }
+
+    /// The results for all values, given those of the ones that stayed.
+    fn set_results(&mut self, changed: &[bool], results: &[Handle]) {
+        let mut results = results.iter();
+        self.results = changed
+            .iter()
+            .zip(&self.before)
+            .map(|(&c, &before)| if c { results.next().copied().unwrap_or(Handle::POISON) } else { before })
+            .collect();
     }
 
     /// Reports variables whose form changed in the body, so that yields are missing.
@@ -194,11 +240,14 @@ impl<T: Int> DeviceFor<T> {
                 b.close(open);
                 return;
             };
-            let results = match *self.blocks {
+            let results: Option<crate::context::Handles> = match *self.blocks {
                 [body] => {
+                    let changed = carried.drop_unchanged(b, body, 1);
                     b.op(OpKind::Yield { values: carried.yields.clone() }, at);
                     b.close(open);
-                    b.op(OpKind::For { lower, upper, step, init: carried.init.clone(), body, hints }, at)
+                    let results = b.op(OpKind::For { lower, upper, step, init: carried.init.clone(), body, hints }, at);
+                    carried.set_results(&changed, results.as_deref().unwrap_or(&[]));
+                    return;
                 }
                 [body, cond] => {
                     // `while iv < upper && !flag`: the flag is the first carried value.

@@ -203,7 +203,7 @@ pub fn device_range<T: Int>(
 #[diagnostic::on_unimplemented(
     message = "`for` cannot run over `{Self}`",
     label = "neither a range nor an iterator",
-    note = "for a loop on the device write `0..n` with a scalar `n`; at build time any iterator, such as `unrolled(0..4)`"
+    note = "to count up to a scalar `n` write `for i in 0..n`; operations on a tile apply to all its elements, without a loop; at build time any iterator will do"
 )]
 pub trait IntoLoop {
     /// Drives the loop.
@@ -230,14 +230,12 @@ impl<I: IntoIterator> IntoLoop for I {
     }
 }
 
-/// Never implemented: says what to write where a loop runs over a tile.
-#[diagnostic::on_unimplemented(
-    message = "a loop cannot run over `{Self}`",
-    label = "neither a range nor an iterator of the host",
-    note = "to count up to a scalar `n` write `for i in 0..n`; operations on a tile apply to all its elements, without a loop"
-)]
+/// Never implemented. With it in the way the compiler says that a loop cannot run over a tile, rather than that
+/// the tile is no iterator.
+#[doc(hidden)]
 pub trait LoopsOver {}
 
+#[diagnostic::do_not_recommend]
 impl<T, S> IntoLoop for crate::tile::Tile<T, S>
 where
     Self: LoopsOver,

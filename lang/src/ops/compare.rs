@@ -160,11 +160,11 @@ comparison_operator!(StagedGe ge, Ge, PartialOrd::ge, "greater or equal");
     label = "here the comparison is Rust's own, which gives a `bool` of the host",
     note = "mark the function `#[device]`, so that comparisons, `if` and loops in it are those of a kernel; or use methods such as `.less(..)` and `.equal(..)`"
 )]
-pub trait ComparedInKernel {}
+pub trait ComparedOnlyInKernelsAndDeviceFunctions {}
 
 impl<T, S, R: ?Sized> PartialEq<R> for Tile<T, S>
 where
-    Self: ComparedInKernel,
+    Self: ComparedOnlyInKernelsAndDeviceFunctions,
 {
     fn eq(&self, _: &R) -> bool {
         false
@@ -173,7 +173,7 @@ where
 
 impl<T, S, R: ?Sized> PartialOrd<R> for Tile<T, S>
 where
-    Self: ComparedInKernel,
+    Self: ComparedOnlyInKernelsAndDeviceFunctions,
 {
     fn partial_cmp(&self, _: &R) -> Option<std::cmp::Ordering> {
         None

@@ -65,12 +65,13 @@ macro_rules! operator {
             }
         }
 
-        impl<T: $bound + SameElement<U>, U: Element, S: Shape> $tr<U> for Tile<T, S> {
+        #[diagnostic::do_not_recommend]
+        impl<T: $bound, S: Shape> $tr<T> for Tile<T, S> {
             type Output = Tile<T, S>;
 
             #[track_caller]
-            fn $method(self, other: U) -> Self::Output {
-                Tile::new(binary(BinaryOp::$op, self.handle(), crate::literal::typed::<U, S>(other).handle()))
+            fn $method(self, other: T) -> Self::Output {
+                Tile::new(binary(BinaryOp::$op, self.handle(), crate::literal::typed::<T, S>(other).handle()))
             }
         }
 
@@ -88,10 +89,11 @@ macro_rules! operator {
             }
         }
 
-        impl<T: $bound + SameElement<U>, U: Element, S: Shape> $assign<U> for Tile<T, S> {
+        #[diagnostic::do_not_recommend]
+        impl<T: $bound, S: Shape> $assign<T> for Tile<T, S> {
             #[track_caller]
-            fn $assign_method(&mut self, other: U) {
-                let other = crate::literal::typed::<U, S>(other).handle();
+            fn $assign_method(&mut self, other: T) {
+                let other = crate::literal::typed::<T, S>(other).handle();
                 *self = Tile::new(binary(BinaryOp::$op, self.handle(), other));
             }
         }

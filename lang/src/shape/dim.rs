@@ -13,7 +13,7 @@ use crate::tile::Scalar;
     label = "a dim is needed here",
     note = "declare it as a generic parameter of the kernel, `{Self}: Dim`, or write `Const<16>` for a fixed extent"
 )]
-pub trait Dim: 'static {
+pub trait Dim: Copy + 'static {
     /// The size in the kernel that is being built, as a number known at build time.
     fn size() -> i64;
 
@@ -30,7 +30,7 @@ pub trait Dim: 'static {
     label = "neither a dim nor `New`",
     note = "declare it as a generic parameter of the kernel, `{Self}: Dim`, or write `Const<16>` for a fixed extent"
 )]
-pub trait Extent: BroadcastExtent<Self, Output = Self> + Sized + 'static {
+pub trait Extent: BroadcastExtent<Self, Output = Self> + Copy + 'static {
     /// The extent in the kernel that is being built.
     fn extent() -> u32;
 }

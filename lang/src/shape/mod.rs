@@ -22,7 +22,7 @@ use self::dim::Extent;
     note = "a shape is a tuple of dims such as `(BM, BN)`; with one axis it needs the comma: `(B,)`"
 )]
 pub trait Shape:
-    Broadcast<Self, Output = Self> + Broadcast<(), Output = Self> + BroadcastTo<Self> + Sized + 'static
+    Broadcast<Self, Output = Self> + Broadcast<(), Output = Self> + BroadcastTo<Self> + Copy + 'static
 {
     /// Number of axes.
     const RANK: usize;

@@ -643,10 +643,12 @@ pub(crate) fn ceil_div(x: Handle, d: i64) -> Handle {
 }
 
 /// A view does not change in a loop; it may be borrowed mutably there.
+#[diagnostic::do_not_recommend]
 impl<T, const R: usize> crate::control::carry::Staged for Tensor<T, R> {
     fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, const R: usize> crate::control::carry::Staged for SubTensorMut<'_, T, R> {
     fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
 }

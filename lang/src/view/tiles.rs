@@ -136,6 +136,7 @@ index!(4; A B C D);
 index!(5; A B C D E);
 
 /// An output does not change in a loop; it may be borrowed mutably there.
+#[diagnostic::do_not_recommend]
 impl<T, S> crate::control::carry::Staged for Tiles<T, S> {
     fn visit(&mut self, _: &mut dyn FnMut(&mut Handle)) {}
 }

@@ -454,6 +454,83 @@ fn loops_carry_structs() {
     assert_eq!(on_scalars!(struct_state, 7), (0..7).map(host).collect::<Vec<_>>());
 }
 
+impl<T: Num, S: Shape> Stats<T, S> {
+    fn update(&mut self, x: Tile<T, S>) {
+        *self = self.push(x);
+    }
+}
+
+#[kernel]
+fn changed_by_a_method(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
+    let v = x.get(y.index());
+    let mut stats = Stats { sum: scalar(0), max: scalar(i32::MIN) };
+    let mut kept = v + 1;
+    for i in 0..v {
+        stats.update(i * 3 - stats.sum + kept.maximum(0));
+        if i == 2 {
+            stats.update(scalar(1000));
+        }
+    }
+    kept += 0;
+    y.store(full(stats.sum * 10 + stats.max.maximum(0) + kept));
+}
+
+#[test]
+fn methods_change_what_loops_carry() {
+    let host = |v: i32| {
+        let (mut sum, mut max) = (0, i32::MIN);
+        for i in 0..v {
+            let x = i * 3 - sum + v + 1;
+            (sum, max) = (sum + x, max.max(x));
+            if i == 2 {
+                (sum, max) = (sum + 1000, max.max(1000));
+            }
+        }
+        sum * 10 + max.max(0) + v + 1
+    };
+    assert_eq!(on_scalars!(changed_by_a_method, 6), (0..6).map(host).collect::<Vec<_>>());
+}
+
+#[test]
+fn loops_carry_only_what_changes() {
+    use tegula::kernel::{BuildOptions, Listed};
+    let f = changed_by_a_method::Listing::INFO.build(&BuildOptions::default()).unwrap();
+    let carried = f
+        .ops_in_order()
+        .into_iter()
+        .find_map(|op| match f.kind(op) {
+            tegula_ir::ops::OpKind::For { init, .. } => Some(init.len()),
+            _ => None,
+        })
+        .unwrap();
+    assert_eq!(carried, 2);
+}
+
+#[kernel]
+fn host_breaks(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>, #[comptime] limit: i32) {
+    let mut v = x.get(y.index());
+    let mut count = 0;
+    for i in 0..8 {
+        if i == limit {
+            break;
+        }
+        if i % 2 == 1 {
+            continue;
+        }
+        if v > 2 {
+            v += 1;
+        }
+        count += 1;
+    }
+    y.store(full(v * 100 + count));
+}
+
+#[test]
+fn a_break_of_the_host_leaves_a_loop_of_the_host() {
+    assert_eq!(on_scalars!(host_breaks, 4, 5), [3, 103, 203, 603]);
+    assert_eq!(on_scalars!(host_breaks, 4, 100), [4, 104, 204, 704]);
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Mode {
     Plain,
@@ -526,7 +603,7 @@ fn jumps_under_patterns() {
 }
 
 #[kernel]
-fn escapes(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
+fn collects(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     let n = x.get(y.index());
     let mut all = Vec::new();
     for i in 0..n {
@@ -535,9 +612,23 @@ fn escapes(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
     y.store(full(all[0]));
 }
 
+#[kernel]
+fn escapes(x: &Tensor<i32, 1>, y: &mut Tiles<i32, (One,)>) {
+    let n = x.get(y.index());
+    let last = std::cell::Cell::new(n);
+    for i in 0..n {
+        last.set(i);
+    }
+    y.store(full(last.get()));
+}
+
 #[test]
 fn a_value_that_leaves_its_loop_is_reported() {
     let x = tensor(&[1], [1]);
     let mut y = empty::<i32>(&[1]);
+    assert_eq!(
+        build_errors(&collects(&x, &mut y)),
+        ["a variable has another number of tiles at the end of the loop than at its start"]
+    );
     assert_eq!(build_errors(&escapes(&x, &mut y)), ["this value was made inside a loop or branch that has ended"]);
 }

@@ -4,6 +4,7 @@ extern crate tegula_lang as tegula;
 
 mod arith;
 mod control;
+mod errors;
 mod examples;
 mod harness;
 mod memory;
