@@ -6,6 +6,10 @@ use crate::function::{Function, Grid, ParamKind};
 use crate::literal::Literal;
 use crate::types::ScalarType;
 
+/// The largest extent that a tensor argument can have: no address space holds more. With it, sums and tile counts
+/// of extents are known not to overflow.
+pub const MAX_EXTENT: i64 = 1 << 48;
+
 /// A tensor in host memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostTensor {
@@ -137,6 +141,9 @@ pub fn check_args(function: &Function, args: &[HostArg]) -> Result<(), ExecError
                 }
                 if t.extents.len() != usize::from(*rank) || t.strides.len() != usize::from(*rank) {
                     return bad(format!("parameter {} has rank {rank}, got {}", p.name, t.extents.len()));
+                }
+                if let Some(e) = t.extents.iter().find(|&&e| !(0..=MAX_EXTENT).contains(&e)) {
+                    return bad(format!("parameter {} has an extent of {e}; extents are 0 to 2^48", p.name));
                 }
             }
             (ParamKind::Scalar { elem, .. }, HostArg::Scalar(v)) if v.fits(*elem) => {}

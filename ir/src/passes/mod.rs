@@ -3,6 +3,7 @@
 //! | module | pass |
 //! |---|---|
 //! | [`assign_layouts`] | `assign-layouts`: a linear layout for every tile, for GPUs |
+//! | [`bounds_elim`] | `bounds-elim`: accesses known to be in bounds need no check |
 //! | [`canonicalize`] | `canonicalize`: constants, identities, one way to write things |
 //! | [`cse`] | `cse`: equal computations are merged |
 //! | [`dce`] | `dce`: what nothing needs is removed |
@@ -14,6 +15,7 @@
 //! | [`rewrite`] | the frame of passes that replace ops one by one |
 
 pub mod assign_layouts;
+pub mod bounds_elim;
 pub mod canonicalize;
 pub mod clone;
 pub mod cse;
@@ -30,6 +32,7 @@ use crate::pass::Registry;
 pub fn register(registry: &mut Registry) {
     for info in [
         assign_layouts::INFO,
+        bounds_elim::INFO,
         canonicalize::INFO,
         cse::INFO,
         dce::INFO,
