@@ -62,14 +62,6 @@ impl Pass for Unroll {
         let mut replaced = ValueMap::new();
         let mut unrolled = 0;
         self.block(function, function.body, &mut replaced, &mut unrolled);
-        if !replaced.is_empty() {
-            function.replace_uses(|mut v| {
-                while let Some(&to) = replaced.get(&v) {
-                    v = to;
-                }
-                v
-            });
-        }
         cx.count("loops unrolled", unrolled);
         Ok((unrolled > 0).into())
     }
@@ -91,6 +83,12 @@ impl Unroll {
         let ops = std::mem::take(&mut f.block_mut(block).ops);
         let mut out = Vec::with_capacity(ops.len());
         for op in ops {
+            // Before an op is copied, so that copies do not refer to loops that are gone.
+            f.op_mut(op).kind.for_each_operand_mut(|v| {
+                while let Some(&to) = replaced.get(v) {
+                    *v = to;
+                }
+            });
             for nested in f.kind(op).blocks() {
                 self.block(f, nested, replaced, unrolled);
             }

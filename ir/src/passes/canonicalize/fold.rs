@@ -10,8 +10,9 @@ use crate::types::Type;
 
 /// The op as a constant, if all its operands are.
 pub fn constant(e: &mut Emitter<'_>, kind: &OpKind, result: Value) -> Option<Value> {
-    let value = evaluate(e, kind)?;
     let ty = e.f.ty(result).clone();
+    // The start of an arange may be written beyond its type.
+    let value = eval::normalise(ty.elem_scalar()?, evaluate(e, kind)?);
     Some(e.constant(value, &ty))
 }
 
