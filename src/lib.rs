@@ -17,6 +17,7 @@ pub use tegula_ir as ir;
 pub use tegula_lang as lang;
 pub use tegula_macros::{Staged, device, kernel};
 pub use tegula_runtime as runtime;
+pub use tegula_runtime::{Device, Error, Result};
 
 #[doc(hidden)]
 pub use tegula_lang::__private;
@@ -25,6 +26,7 @@ pub use tegula_lang::__private;
 pub mod prelude {
     pub use crate::{Staged, device, kernel};
     pub use tegula_lang::prelude::*;
+    pub use tegula_runtime::{Device, Launch};
 }
 
 /// What is known of each of these kernels: `kernel_list![add, gemm::matmul]` is a `&'static [&KernelInfo]`, for

@@ -1,11 +1,11 @@
 //! Kernels on host data: the CPU as an [`Executor`].
 
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor, check_args};
-use tegula_ir::function::Function;
+use tegula_ir::function::{Function, ParamKind};
 
 use crate::compiler::{CpuCompiler, CpuOptions};
 use crate::error::CpuError;
-use crate::kernel::CpuArg;
+use crate::kernel::{CpuArg, CpuKernel};
 
 /// Compiles and runs kernels on the CPU.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +28,35 @@ impl Executor for CpuExecutor {
 
     fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
         check_args(function, args)?;
-        for (param, arg) in function.params.iter().zip(&*args) {
+        let kernel = self.compiler.compile(function).map_err(|e| ExecError::Compile(e.to_string()))?;
+        let result = kernel.launch_host(grid, args, self.threads);
+        result.map_err(|e| match e {
+            CpuError::Kernel(d) => ExecError::Kernel(d),
+            CpuError::Arguments(m) => ExecError::BadArguments(m),
+            e => ExecError::Compile(e.to_string()),
+        })
+    }
+}
+
+impl CpuKernel {
+    /// Runs all programs of a grid on tensors in host memory, as [`Self::launch`]; outputs are changed in place.
+    ///
+    /// # Errors
+    /// [`CpuError::Arguments`] if an argument does not fit its parameter, or reaches outside its allocation;
+    /// [`CpuError::Kernel`] if an assertion fails.
+    pub fn launch_host(&self, grid: [u32; 3], args: &mut [HostArg], threads: usize) -> Result<String, CpuError> {
+        for ((name, kind), arg) in self.params().iter().zip(&*args) {
             if let HostArg::Tensor(t) = arg {
-                check_extent(&param.name, t)?;
+                check_extent(name, t).map_err(CpuError::Arguments)?;
+            }
+            if let (ParamKind::View { elem, .. }, HostArg::Tensor(t)) | (ParamKind::Ptr { elem, .. }, HostArg::Ptr(t)) =
+                (kind, arg)
+                && t.elem != *elem
+            {
+                let message = format!("parameter {name} has elements of {elem}, got {}", t.elem);
+                return Err(CpuError::Arguments(message));
             }
         }
-        let kernel = self.compiler.compile(function).map_err(|e| ExecError::Compile(e.to_string()))?;
         let raw: Vec<CpuArg<'_>> = args
             .iter_mut()
             .map(|arg| match arg {
@@ -44,12 +67,7 @@ impl Executor for CpuExecutor {
             .collect();
         // SAFETY: every view lies within its own allocation (checked above), which nobody else uses while `args` is
         // borrowed. Accesses through raw pointers are the kernel author's promise.
-        let result = unsafe { kernel.launch(grid, &raw, self.threads) };
-        result.map_err(|e| match e {
-            CpuError::Kernel(d) => ExecError::Kernel(d),
-            CpuError::Arguments(m) => ExecError::BadArguments(m),
-            e => ExecError::Compile(e.to_string()),
-        })
+        unsafe { self.launch(grid, &raw, threads) }
     }
 }
 
@@ -60,7 +78,7 @@ fn base(t: &mut HostTensor) -> *mut u8 {
 }
 
 /// Whether every element that the extents and strides reach lies in the allocation.
-fn check_extent(name: &str, t: &HostTensor) -> Result<(), ExecError> {
+fn check_extent(name: &str, t: &HostTensor) -> Result<(), String> {
     let bytes = i128::from(t.elem.memory_bytes().unwrap_or(1));
     if t.extents.iter().any(|&e| e <= 0) {
         return Ok(());
@@ -72,12 +90,12 @@ fn check_extent(name: &str, t: &HostTensor) -> Result<(), ExecError> {
     let first = t.offset as i128 + reach(false);
     let end = t.offset as i128 + reach(true) + 1;
     if first < 0 || end * bytes > t.data.len() as i128 {
-        return Err(ExecError::BadArguments(format!(
+        return Err(format!(
             "parameter {name}: extents {:?} with strides {:?} reach outside the allocation of {} bytes",
             t.extents,
             t.strides,
             t.data.len()
-        )));
+        ));
     }
     Ok(())
 }

@@ -91,6 +91,11 @@ impl CpuKernel {
         &self.name
     }
 
+    /// Names and kinds of the parameters.
+    pub(crate) fn params(&self) -> &[(String, ParamKind)] {
+        &self.params
+    }
+
     /// Bytes of memory that each running program uses for tiles.
     pub fn arena_bytes(&self) -> u64 {
         self.arena_bytes

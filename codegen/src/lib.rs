@@ -17,3 +17,9 @@ pub mod target;
 mod error;
 
 pub use error::CodegenError;
+
+/// The version of LLVM this program is linked with, such as `22.1.8`.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
+}

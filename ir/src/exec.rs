@@ -4,7 +4,7 @@
 use crate::diag::Diagnostic;
 use crate::function::{Function, Grid, ParamKind};
 use crate::literal::Literal;
-use crate::types::ScalarType;
+use crate::types::{ScalarType, Shape};
 
 /// The largest extent that a tensor argument can have: no address space holds more. With it, sums and tile counts
 /// of extents are known not to overflow.
@@ -100,27 +100,44 @@ pub trait Executor {
 /// If the outputs disagree, an argument is missing or not a tensor, or the grid is too large (2³¹ - 1).
 pub fn grid_of(function: &Function, args: &[HostArg]) -> Result<Option<[u32; 3]>, ExecError> {
     let Grid::Tiles { outputs } = &function.grid else { return Ok(None) };
+    let name = |i: usize| function.params.get(i).map_or("?", |p| p.name.as_str());
+    let extents = |i: usize| match args.get(i) {
+        Some(HostArg::Tensor(t)) => Some(t.extents.as_slice()),
+        _ => None,
+    };
+    programs_of(outputs, name, extents).map(|n| Some([n, 1, 1])).map_err(ExecError::BadArguments)
+}
+
+/// The number of programs that partitioned outputs ask for: the product over axes of `ceil(extent / tile)`, on which
+/// all must agree. `name` and `extents` give the name and extents of a parameter's argument.
+///
+/// # Errors
+/// Says which outputs disagree, which argument is not a tensor, or that the grid is too large (2³¹ - 1).
+pub fn programs_of<'a>(
+    outputs: &[(u32, Shape)],
+    name: impl Fn(usize) -> &'a str,
+    extents: impl Fn(usize) -> Option<&'a [i64]>,
+) -> Result<u32, String> {
     let mut total: Option<(i64, &str)> = None;
     for (param, tile) in outputs {
-        let index = *param as usize;
-        let name = function.params.get(index).map_or("?", |p| p.name.as_str());
-        let Some(HostArg::Tensor(t)) = args.get(index) else {
-            return Err(ExecError::BadArguments(format!("argument {name} must be a tensor")));
+        let name = name(*param as usize);
+        let Some(extents) = extents(*param as usize) else {
+            return Err(format!("argument {name} must be a tensor"));
         };
-        let n = t.extents.iter().zip(tile).map(|(&e, &d)| (e + i64::from(d) - 1) / i64::from(d)).product::<i64>();
+        let n = extents
+            .iter()
+            .zip(tile)
+            .map(|(&e, &d)| (e + i64::from(d) - 1) / i64::from(d))
+            .fold(1, i64::saturating_mul);
         match total {
-            Some((m, other)) if m != n => {
-                return Err(ExecError::BadArguments(format!(
-                    "outputs {other} and {name} ask for {m} and {n} programs"
-                )));
-            }
+            Some((m, other)) if m != n => return Err(format!("outputs {other} and {name} ask for {m} and {n} programs")),
             _ => total = Some((n, name)),
         }
     }
     let n = total.map_or(1, |(n, _)| n);
     match u32::try_from(n) {
-        Ok(n) if n < 1 << 31 => Ok(Some([n, 1, 1])),
-        _ => Err(ExecError::BadArguments(format!("{n} programs are more than a grid can have"))),
+        Ok(n) if n < 1 << 31 => Ok(n),
+        _ => Err(format!("{n} programs are more than a grid can have")),
     }
 }
 

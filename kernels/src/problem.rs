@@ -2,7 +2,10 @@
 //! tested and timed on the same data.
 
 use tegula::ir::exec::{HostArg, HostTensor};
-use tegula::ir::{ScalarType, numeric};
+use tegula::ir::ScalarType;
+use tegula::ir::literal::Literal;
+use tegula::ir::numeric::eval;
+use tegula::ir::ops::Rounding;
 
 /// Sizes of a problem by name, such as `M`, `N` and `K`, in the order the kernel documents them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -162,7 +165,8 @@ pub fn encode(elem: ScalarType, extents: &[i64], values: &[f64]) -> HostTensor {
     let size = elem.memory_bytes().expect("tensors have element types with a form in memory") as usize;
     let mut data = Vec::with_capacity(values.len() * size);
     for &v in values {
-        data.extend_from_slice(&numeric::encode_f64(elem, v).to_le_bytes()[..size]);
+        let rounded = eval::cast(ScalarType::F64, elem, Rounding::NearestEven, false, Literal::Float(v));
+        data.extend_from_slice(&eval::to_bits(elem, rounded).to_le_bytes()[..size]);
     }
     HostTensor::from_bytes(elem, extents, data)
 }
@@ -176,7 +180,12 @@ pub fn decode(t: &HostTensor) -> Vec<f64> {
         let at = t.offset as i64 + index.iter().zip(&t.strides).map(|(i, s)| i * s).sum::<i64>();
         let mut bytes = [0; 8];
         bytes[..size].copy_from_slice(&t.data[at as usize * size..][..size]);
-        values.push(numeric::decode_f64(t.elem, u64::from_le_bytes(bytes)));
+        values.push(match eval::from_bits(t.elem, u64::from_le_bytes(bytes)) {
+            Literal::Bool(b) => f64::from(u8::from(b)),
+            Literal::Int(v) if t.elem == ScalarType::U64 => v as u64 as f64,
+            Literal::Int(v) => v as f64,
+            Literal::Float(v) => v,
+        });
         for axis in (0..index.len()).rev() {
             index[axis] += 1;
             if index[axis] < t.extents[axis] {

@@ -31,7 +31,7 @@ impl Device {
         &self.0.kernels
     }
 
-    /// Opens a device by name: `cpu`, or `interp` for the reference interpreter.
+    /// Opens a device by name: `cpu`, `interp` for the reference interpreter, or a virtual GPU such as `vgpu:sm_90a`.
     ///
     /// # Errors
     /// [`crate::Error::UnknownDevice`] with the names there are.

@@ -14,6 +14,14 @@ pub enum Error {
         /// The devices there are, or the nearest name.
         help: String,
     },
+    /// No target of this name.
+    #[error("there is no target `{name}`; {help}")]
+    UnknownTarget {
+        /// The name asked for.
+        name: String,
+        /// The nearest name, or all of them.
+        help: String,
+    },
     /// The driver library of a kind of device is not installed.
     #[error("no {library}: {help}")]
     NoDriver {

@@ -1,3 +1,30 @@
 //! Devices, memory, launches and the kernel cache.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`device`], [`registry`] | devices by name |
+//! | [`tensor`], [`element`] | tensors in device memory |
+//! | [`launch`] | from a call to a running kernel |
+//! | [`specialize`] | classes of arguments |
+//! | [`cache`] | compiled kernels |
+//! | [`compiler`] | from Tile IR to code for any target, without a device |
+//! | [`executors`] | everything that runs a kernel on host data, by name |
+//! | [`backend`] | what the runtime asks of a kind of device |
 
+pub mod backend;
+pub mod cache;
+pub mod compiler;
+pub mod device;
+pub mod element;
+pub mod error;
+pub mod executors;
+pub mod launch;
+pub mod registry;
+pub mod specialize;
+pub mod tensor;
 pub mod virtual_gpu;
+
+pub use device::Device;
+pub use error::{Error, Result};
+pub use launch::Launch;
+pub use tensor::Tensor;

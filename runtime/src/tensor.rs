@@ -1,11 +1,15 @@
 //! Tensors in device memory.
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
 use tegula_ir::exec::row_major_strides;
+use tegula_ir::types::ScalarType;
+use tegula_lang::elem::Element;
+use tegula_lang::host::{PointerArg, PointerTo, TensorArg, TensorArgMut, TensorObject};
 
 use crate::backend::{Arg, Memory};
 use crate::device::Device;
@@ -20,7 +24,7 @@ pub struct Tensor<T> {
     memory: Arc<dyn Memory>,
     /// Element index of element zero in the block.
     offset: usize,
-    extents: Vec<usize>,
+    extents: Vec<i64>,
     strides: Vec<i64>,
     _elem: PhantomData<T>,
 }
@@ -34,9 +38,10 @@ impl<T: HostElement> Tensor<T> {
             .iter()
             .try_fold(size_of::<T>(), |n, &e| n.checked_mul(e))
             .ok_or_else(|| Error::OutOfMemory { device: device.name().into(), asked: usize::MAX })?;
-        let strides = row_major_strides(&extents.iter().map(|&e| e as i64).collect::<Vec<_>>());
+        let extents: Vec<i64> = extents.iter().map(|&e| e as i64).collect();
+        let strides = row_major_strides(&extents);
         let memory = device.backend().allocate(bytes)?;
-        Ok(Self { device: device.clone(), memory, offset: 0, extents: extents.to_vec(), strides, _elem: PhantomData })
+        Ok(Self { device: device.clone(), memory, offset: 0, extents, strides, _elem: PhantomData })
     }
 
     /// The device it lives on.
@@ -45,8 +50,8 @@ impl<T: HostElement> Tensor<T> {
     }
 
     /// Extents in elements.
-    pub fn extents(&self) -> &[usize] {
-        &self.extents
+    pub fn extents(&self) -> Vec<usize> {
+        self.extents.iter().map(|&e| e as usize).collect()
     }
 
     /// Strides in elements.
@@ -56,7 +61,7 @@ impl<T: HostElement> Tensor<T> {
 
     /// Number of elements.
     pub fn count(&self) -> usize {
-        self.extents.iter().product()
+        self.extents.iter().product::<i64>() as usize
     }
 
     /// Whether the elements lie in memory one after another in row-major order.
@@ -64,7 +69,7 @@ impl<T: HostElement> Tensor<T> {
         let mut expected = 1;
         self.extents.iter().zip(&self.strides).rev().all(|(&e, &s)| {
             let ok = e == 1 || s == expected;
-            expected *= e as i64;
+            expected *= e;
             ok
         })
     }
@@ -139,10 +144,10 @@ impl<T: HostElement> Tensor<T> {
     /// If there is no such axis, or the range does not lie within it.
     pub fn slice(&self, axis: usize, range: Range<usize>) -> Result<Self> {
         match self.extents.get(axis) {
-            Some(&e) if range.start <= range.end && range.end <= e => {
+            Some(&e) if range.start <= range.end && range.end as i64 <= e => {
                 let mut t = self.clone();
                 t.offset = (t.offset as i64 + range.start as i64 * t.strides[axis]) as usize;
-                t.extents[axis] = range.end - range.start;
+                t.extents[axis] = (range.end - range.start) as i64;
                 Ok(t)
             }
             _ => Err(Error::Tensor(format!("{range:?} of axis {axis} does not lie in extents {:?}", self.extents))),
@@ -159,26 +164,20 @@ impl<T: HostElement> Tensor<T> {
             return Err(Error::Tensor(message));
         }
         let mut t = self.clone();
-        t.extents = extents.to_vec();
-        t.strides = row_major_strides(&extents.iter().map(|&e| e as i64).collect::<Vec<_>>());
+        t.extents = extents.iter().map(|&e| e as i64).collect();
+        t.strides = row_major_strides(&t.extents);
         Ok(t)
     }
 
-    /// As an argument of a launch.
-    pub(crate) fn arg(&self) -> Arg {
-        Arg::View {
-            memory: self.memory.clone(),
-            offset: self.offset * size_of::<T>(),
-            elem: T::TYPE,
-            extents: self.extents.iter().map(|&e| e as i64).collect(),
-            strides: self.strides.clone(),
-        }
+    /// Sets every byte of the elements' block to zero.
+    pub(crate) fn fill_zero(&self) -> Result<()> {
+        self.memory.write(0, &vec![0; self.memory.len()])
     }
 
     fn for_each_element(&self, mut f: impl FnMut(usize)) {
         let mut index = vec![0; self.extents.len()];
         for _ in 0..self.count() {
-            let at: i64 = index.iter().zip(&self.strides).map(|(&i, &s)| i as i64 * s).sum();
+            let at: i64 = index.iter().zip(&self.strides).map(|(&i, &s): (&i64, &i64)| i * s).sum();
             f((self.offset as i64 + at) as usize);
             for axis in (0..index.len()).rev() {
                 index[axis] += 1;
@@ -194,5 +193,78 @@ impl<T: HostElement> Tensor<T> {
 impl<T: HostElement> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor<{}>{:?} on {}", T::TYPE, self.extents, self.device.name())
+    }
+}
+
+/// A tensor as an argument of a launch, without its element type.
+pub(crate) struct AnyTensor {
+    pub(crate) device: Device,
+    pub(crate) arg: Arg,
+}
+
+impl AnyTensor {
+    /// The tensor behind an argument, if it is one of this crate.
+    pub(crate) fn of(t: &dyn TensorObject) -> Option<Self> {
+        macro_rules! find {
+            ($($ty:ty)*) => {
+                $(if let Some(t) = t.as_any().downcast_ref::<Tensor<$ty>>() {
+                    return Some(Self { device: t.device.clone(), arg: t.arg() });
+                })*
+            };
+        }
+        crate::element::for_each_host_element!(find);
+        None
+    }
+}
+
+impl<T: HostElement> Tensor<T> {
+    fn arg(&self) -> Arg {
+        Arg::View {
+            memory: self.memory.clone(),
+            offset: self.offset * size_of::<T>(),
+            elem: T::TYPE,
+            extents: self.extents.clone(),
+            strides: self.strides.clone(),
+        }
+    }
+}
+
+impl<T: HostElement> TensorObject for Tensor<T> {
+    fn elem(&self) -> ScalarType {
+        T::TYPE
+    }
+
+    fn extents(&self) -> &[i64] {
+        &self.extents
+    }
+
+    fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl<'a, T: HostElement, const R: usize> TensorArg<'a, T, R> for &'a Tensor<T> {
+    fn tensor_arg(self) -> &'a dyn TensorObject {
+        self
+    }
+}
+
+impl<'a, T: HostElement, const R: usize> TensorArgMut<'a, T, R> for &'a mut Tensor<T> {
+    fn tensor_arg_mut(self) -> &'a mut dyn TensorObject {
+        self
+    }
+}
+
+impl<'a, T: HostElement + Element> PointerTo<'a, T> for &'a mut Tensor<T> {
+    unsafe fn pointer_arg(self) -> PointerArg<'a> {
+        PointerArg::Tensor(self)
     }
 }

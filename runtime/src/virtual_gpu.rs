@@ -24,7 +24,12 @@ impl VirtualGpu {
     /// # Errors
     /// If there is no such architecture.
     pub fn new(architecture: &str) -> Result<Self, CodegenError> {
-        Ok(Self { architecture: Architecture::by_name(architecture)?, sanitize: true })
+        Ok(Self::of(Architecture::by_name(architecture)?))
+    }
+
+    /// The virtual GPU of this architecture, with the sanitizer on.
+    pub fn of(architecture: &'static Architecture) -> Self {
+        Self { architecture, sanitize: true }
     }
 
     /// Turns the sanitizer off, for speed.

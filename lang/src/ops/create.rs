@@ -54,5 +54,6 @@ pub fn arange_along<T: Int, S: HasAxis<AXIS>, const AXIS: usize>() -> Tile<T, S>
 
 #[track_caller]
 fn arange_handle<T: Int, S: Shape>(axis: u8, start: i64) -> Handle {
-    context::emit([], |[]| OpKind::Arange { shape: S::extents(), elem: T::TYPE, axis, start })
+    let shape = S::extents();
+    context::emit([], |[]| OpKind::Arange { shape, elem: T::TYPE, axis, start })
 }

@@ -8,6 +8,7 @@ use tegula_ir::types::ScalarType;
 
 use crate::error::Result;
 
+pub mod cpu;
 pub mod executor;
 pub mod host_memory;
 

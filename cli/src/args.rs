@@ -1,0 +1,167 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Compile, check and run tile kernels.
+#[derive(Parser, Debug)]
+#[command(name = "tegula", version, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List the kernels: parameters with types, dims, defaults.
+    Kernels(Json),
+    /// Compile a kernel and show one stage of it.
+    Compile(CompileArgs),
+    /// Run passes on a file of Tile IR.
+    Opt(OptArgs),
+    /// Run a kernel on generated data.
+    Run(RunArgs),
+    /// Compile all kernels for all targets, and run them on the CPU against their references. Needs no GPU.
+    Check(CheckArgs),
+    /// The headline kernels on the CPU at real sizes, then compiled for GPUs.
+    Demo(DemoArgs),
+    /// Say what was found on this machine, what is missing, and how to get it.
+    Doctor(Json),
+}
+
+/// Output for scripts.
+#[derive(Args, Debug)]
+pub struct Json {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a kernel is chosen and specialised.
+#[derive(Args, Debug)]
+pub struct KernelArgs {
+    /// The kernel; `tegula kernels` lists them.
+    pub kernel: String,
+    /// Element type of the kernel's first type parameter, such as f16.
+    #[arg(long)]
+    pub dtype: Option<String>,
+    /// Size of a symbolic dim, such as BM=128. May be repeated.
+    #[arg(long = "dim", value_name = "NAME=SIZE")]
+    pub dims: Vec<String>,
+    /// Warps per program on GPUs.
+    #[arg(long)]
+    pub warps: Option<u32>,
+    /// Pipeline stages of loops on GPUs.
+    #[arg(long)]
+    pub stages: Option<u32>,
+}
+
+/// Arguments of `tegula compile`.
+#[derive(Args, Debug)]
+pub struct CompileArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// What to compile for: cpu, or an architecture such as sm_80, sm_90a, gfx942.
+    #[arg(long, default_value = "cpu")]
+    pub target: String,
+    /// The stage to show.
+    #[arg(long, value_enum, default_value_t = Emit::Asm)]
+    pub emit: Emit,
+    /// Write there instead of to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print what is known of the compiled kernel as JSON; the stage itself goes to `--output`.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Stages of compilation.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emit {
+    /// Tile IR as the kernel's source gives it.
+    Tile,
+    /// Tile IR after the target-independent passes.
+    TileOpt,
+    /// Tile IR with layouts (GPUs).
+    Layout,
+    /// LLVM IR after optimisation.
+    Llvm,
+    /// PTX (NVIDIA).
+    Ptx,
+    /// Assembly.
+    Asm,
+    /// A code object (AMD) or native object (CPU).
+    Object,
+}
+
+/// Arguments of `tegula opt`.
+#[derive(Args, Debug)]
+pub struct OptArgs {
+    /// A file of Tile IR; `-` is standard input.
+    pub file: PathBuf,
+    /// Passes to run, in order; without it, those in the file's header.
+    #[arg(long, value_name = "A,B,C")]
+    pub passes: Option<String>,
+    /// Print source locations.
+    #[arg(long)]
+    pub locations: bool,
+    /// Print the IR after this pass to standard error; `*` for all. May be repeated.
+    #[arg(long, value_name = "PASS")]
+    pub print_after: Vec<String>,
+    /// Write the IR after each pass into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub dump: Option<PathBuf>,
+    /// Print the time of each pass to standard error.
+    #[arg(long)]
+    pub timings: bool,
+}
+
+/// Arguments of `tegula run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// The variant of the problem, where the kernel has several, such as `causal`.
+    #[arg(long, default_value = "")]
+    pub variant: String,
+    /// Where to run it: cpu, interp, or a virtual GPU such as vgpu:sm_90a.
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
+    /// A size of the problem, such as M=1000. May be repeated.
+    #[arg(long = "size", value_name = "NAME=N")]
+    pub sizes: Vec<String>,
+    /// Seed of the data.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Compare with the reference; the exit status is 1 where the error is over the bound.
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tegula check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Only kernels whose name contains this.
+    #[arg(default_value = "")]
+    pub filter: String,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tegula demo`.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Folder for the compiled GPU code.
+    #[arg(long, value_name = "DIR", default_value = "target/demo")]
+    pub output: PathBuf,
+    /// Sizes divided by eight: for slow machines and tests.
+    #[arg(long)]
+    pub small: bool,
+}

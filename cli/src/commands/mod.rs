@@ -1,0 +1,9 @@
+//! The commands, one a file.
+
+pub mod check;
+pub mod compile;
+pub mod demo;
+pub mod doctor;
+pub mod kernels;
+pub mod opt;
+pub mod run;

@@ -1,0 +1,85 @@
+//! Executors by name: everything that runs a kernel on host data, for tests, the command and benchmarks.
+
+use std::sync::Arc;
+
+use tegula_codegen_cpu::{CpuCompiler, CpuExecutor, CpuKernel, CpuOptions};
+use tegula_ir::Function;
+use tegula_ir::exec::{Executor, HostArg, check_args};
+use tegula_ir::interp::Interpreter;
+use tegula_ir::text::nearest;
+
+use crate::compiler::Target;
+use crate::error::{Error, Result};
+use crate::virtual_gpu::VirtualGpu;
+
+/// The executor of this name: `interp`, `cpu`, or `vgpu:` and an architecture, such as `vgpu:sm_90a`.
+///
+/// # Errors
+/// [`Error::UnknownDevice`] with the nearest name.
+pub fn by_name(name: &str) -> Result<Arc<dyn Executor + Send + Sync>> {
+    match name {
+        "interp" => return Ok(Arc::new(Interpreter::default())),
+        "cpu" => return Ok(Arc::new(CpuExecutor::new(CpuOptions::default(), cpu_threads()))),
+        _ => {}
+    }
+    if let Some(arch) = name.strip_prefix("vgpu:") {
+        let target = Target::by_name(arch).ok();
+        if let Some(Target::Gpu(architecture)) = target {
+            return Ok(Arc::new(VirtualGpu::of(architecture)));
+        }
+    }
+    let names = names();
+    let help = match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are: {}", names.join(", ")),
+    };
+    Err(Error::UnknownDevice { name: name.into(), help })
+}
+
+/// Names that [`by_name`] takes.
+pub fn names() -> Vec<String> {
+    let gpus = Target::names().into_iter().filter(|n| *n != "cpu").map(|n| format!("vgpu:{n}"));
+    ["cpu".to_owned(), "interp".to_owned()].into_iter().chain(gpus).collect()
+}
+
+/// Threads that the CPU executor uses.
+pub fn cpu_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// A kernel compiled for the CPU, to be launched again and again on host tensors.
+#[derive(Debug)]
+pub struct Prepared {
+    kernel: CpuKernel,
+    function: Function,
+}
+
+impl Prepared {
+    /// Compiles a kernel.
+    ///
+    /// # Errors
+    /// [`Error::Compile`].
+    pub fn cpu(function: &Function) -> Result<Self> {
+        let kernel = CpuCompiler::new(CpuOptions::default()).compile(function).map_err(|e| Error::Compile {
+            kernel: function.name.clone(),
+            target: "cpu".into(),
+            message: e.to_string(),
+        })?;
+        Ok(Self { kernel, function: function.clone() })
+    }
+
+    /// Launches it on all threads; outputs are changed in place.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the kernel fails.
+    pub fn launch(&self, grid: [u32; 3], args: &mut [HostArg]) -> Result<()> {
+        let name = &self.function.name;
+        check_args(&self.function, args)
+            .map_err(|e| Error::Argument { kernel: name.clone(), message: e.to_string() })?;
+        self.kernel.launch_host(grid, args, cpu_threads()).map(drop).map_err(|e| Error::KernelFault {
+            kernel: name.clone(),
+            device: "cpu".into(),
+            message: e.to_string(),
+        })
+    }
+}
