@@ -55,8 +55,8 @@ fn layernorm_backward<R: Dim, N: Dim>(
     let c1 = (hat * wdy).sum::<1>() / n;
     let c2 = wdy.sum::<1>() / n;
     dx.store((wdy - hat * c1.expand::<1>() - c2.expand::<1>()) * rstd);
-    dweight.tile_mut::<(N,)>(j).atomic().add((dy * hat).sum::<0>());
-    dbias.tile_mut::<(N,)>(j).atomic().add(dy.sum::<0>());
+    dweight.tile_mut::<(N,)>(j).atomic().fetch_add((dy * hat).sum::<0>());
+    dbias.tile_mut::<(N,)>(j).atomic().fetch_add(dy.sum::<0>());
 }
 
 fn main() -> tegula::Result<()> {

@@ -62,6 +62,7 @@ pub struct KernelArgs {
 /// Arguments of `tegula compile`.
 #[derive(Args, Debug)]
 pub struct CompileArgs {
+    /// The kernel and what is chosen of it.
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// What to compile for: cpu, or an architecture such as sm_80, sm_90a, gfx942.
@@ -122,6 +123,7 @@ pub struct OptArgs {
 /// Arguments of `tegula run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
+    /// The kernel and what is chosen of it.
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// The variant of the problem, where the kernel has several, such as `causal`.

@@ -111,5 +111,5 @@ pub fn matmul_split_k<T: Float, BM: Dim, BN: Dim, BK: Dim>(
     for k in (program_id(1)..a.tiles::<BK>(1)).step_by(num_programs(1)) {
         acc = dot(a.tile::<(BM, BK)>([i, k]).load(), b.tile::<(BK, BN)>([k, j]).load(), acc);
     }
-    c.tile_mut::<(BM, BN)>([i, j]).atomic().add(acc);
+    c.tile_mut::<(BM, BN)>([i, j]).atomic().fetch_add(acc);
 }

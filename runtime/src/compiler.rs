@@ -1,6 +1,6 @@
 //! From a kernel's Tile IR to code, for any target, without a device.
 
-use tegula_codegen::gpu::Options;
+use tegula_codegen::gpu::{Options, pass_list};
 use tegula_codegen::target::{Architecture, Family};
 use tegula_codegen_cpu as cpu;
 use tegula_ir::Function;
@@ -9,11 +9,8 @@ use tegula_ir::text::{PrintOptions, nearest, print_function};
 
 use crate::error::{Error, Result};
 
-/// Passes over Tile IR for GPUs, before layouts are assigned.
-pub const GPU_PASSES: &str = "canonicalize,cse,licm,if-convert,expand-math,canonicalize,cse,licm,dce";
-
-/// Passes over Tile IR for the CPU.
-pub const CPU_PASSES: &str = GPU_PASSES;
+/// Passes over Tile IR for the CPU, as its compiler runs them.
+pub const CPU_PASSES: &str = "canonicalize,cse,licm,expand-math,canonicalize,cse,dce";
 
 /// What kernels are compiled for.
 #[derive(Clone, Copy, Debug)]
@@ -116,10 +113,14 @@ impl Compilation {
     /// If a pass refuses the kernel.
     pub fn tile_optimized(&self) -> Result<String> {
         let list = match self.target {
-            Target::Cpu => CPU_PASSES,
-            Target::Gpu(_) => GPU_PASSES,
+            Target::Cpu => CPU_PASSES.to_owned(),
+            // Up to the pass that only GPUs have.
+            Target::Gpu(a) => {
+                let list = pass_list(a);
+                list.split(",assign-layouts").next().unwrap_or_default().to_owned()
+            }
         };
-        Ok(print_function(&self.after(list)?, &PrintOptions::default()))
+        Ok(print_function(&self.after(&list)?, &PrintOptions::default()))
     }
 
     /// Tile IR with layouts.
@@ -179,7 +180,7 @@ impl Compilation {
     }
 
     fn laid_out(&self, a: &Architecture) -> Result<Function> {
-        self.after(&format!("{},assign-layouts{{lanes={}}}", GPU_PASSES, a.warp_size))
+        self.after(&pass_list(a))
     }
 
     /// The function after a pass list.
