@@ -51,7 +51,8 @@ fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
 fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     let (heads, n, d) = (2, 200, 64);
-    let data = |seed: usize| -> Vec<f32> { (0..heads * n * d).map(|i| ((i * seed) % 97) as f32 / 48.0 - 1.0).collect() };
+    let data =
+        |seed: usize| -> Vec<f32> { (0..heads * n * d).map(|i| ((i * seed) % 97) as f32 / 48.0 - 1.0).collect() };
     let (q, k, v) = (data(31), data(37), data(41));
     let shape = [heads, n, d];
     let (tq, tk, tv) = (device.tensor(&q, shape)?, device.tensor(&k, shape)?, device.tensor(&v, shape)?);

@@ -92,8 +92,10 @@ impl Library {
     /// # Errors
     /// With the nearest name.
     pub fn kernel(&self, name: &str) -> Result<&'static KernelInfo> {
-        self.kernels.iter().find(|k| k.name == name).copied().ok_or_else(|| {
-            CliError::unknown("kernel", name, self.kernels.iter().map(|k| k.name))
-        })
+        self.kernels
+            .iter()
+            .find(|k| k.name == name)
+            .copied()
+            .ok_or_else(|| CliError::unknown("kernel", name, self.kernels.iter().map(|k| k.name)))
     }
 }

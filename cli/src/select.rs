@@ -60,9 +60,9 @@ impl Selection {
     /// # Errors
     /// The problems, rendered with their source lines.
     pub fn build(&self) -> Result<Function> {
-        self.info.build(&self.options).map_err(|e| {
-            CliError::Failed(e.diagnostics.iter().map(|d| d.render()).collect::<Vec<_>>().join("\n"))
-        })
+        self.info
+            .build(&self.options)
+            .map_err(|e| CliError::Failed(e.diagnostics.iter().map(|d| d.render()).collect::<Vec<_>>().join("\n")))
     }
 }
 

@@ -124,13 +124,12 @@ pub fn programs_of<'a>(
         let Some(extents) = extents(*param as usize) else {
             return Err(format!("argument {name} must be a tensor"));
         };
-        let n = extents
-            .iter()
-            .zip(tile)
-            .map(|(&e, &d)| (e + i64::from(d) - 1) / i64::from(d))
-            .fold(1, i64::saturating_mul);
+        let n =
+            extents.iter().zip(tile).map(|(&e, &d)| (e + i64::from(d) - 1) / i64::from(d)).fold(1, i64::saturating_mul);
         match total {
-            Some((m, other)) if m != n => return Err(format!("outputs {other} and {name} ask for {m} and {n} programs")),
+            Some((m, other)) if m != n => {
+                return Err(format!("outputs {other} and {name} ask for {m} and {n} programs"));
+            }
             _ => total = Some((n, name)),
         }
     }

@@ -3,14 +3,14 @@
 
 use std::marker::PhantomData;
 
-use tegula::ir::{Function, ScalarType};
 use tegula::ir::exec::{HostArg, HostTensor};
 use tegula::ir::literal::Literal;
+use tegula::ir::{Function, ScalarType};
 use tegula::lang::elem::{bf16, f16};
 use tegula::lang::kernel::{BuildError, BuildOptions, Kernel};
 
-use crate::problem::{Expected, Problem, Random, Sizes, decode, encode, output, tolerance};
 use crate::matmul::Activation;
+use crate::problem::{Expected, Problem, Random, Sizes, decode, encode, output, tolerance};
 use crate::{attention, dropout, elementwise, matmul, movement, norm, reference, rows, softmax};
 
 /// Builds a kernel of one element type and these build-time parameters for one of the float types.
@@ -341,8 +341,7 @@ fn dropout(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
 }
 
 const MNK: &[(&str, i64)] = &[("M", 1024), ("N", 1024), ("K", 1024)];
-const MNK_TESTS: &[&[i64]] =
-    &[&[1, 1, 1], &[7, 63, 65], &[65, 7, 1], &[64, 128, 32], &[100, 1, 257], &[131, 67, 1000]];
+const MNK_TESTS: &[&[i64]] = &[&[1, 1, 1], &[7, 63, 65], &[65, 7, 1], &[64, 128, 32], &[100, 1, 257], &[131, 67, 1000]];
 const ATTENTION: &[(&str, i64)] = &[("B", 1), ("H", 8), ("G", 8), ("M", 1024), ("N", 1024), ("D", 64)];
 const ATTENTION_TESTS: &[&[i64]] = &[
     &[1, 1, 1, 1, 1, 16],

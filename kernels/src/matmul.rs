@@ -19,22 +19,14 @@ fn product<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 
 /// `c = a · b` for `a` of M×K and `b` of K×N, with any strides.
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul<T: Float, BM: Dim, BN: Dim, BK: Dim>(
-    a: &Tensor<T, 2>,
-    b: &Tensor<T, 2>,
-    c: &mut Tiles<T, (BM, BN)>,
-) {
+pub fn matmul<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
     let [i, j] = c.index();
     c.store(product::<T, BM, BN, BK>(a, b, i, j).cast());
 }
 
 /// `c = a · bᵀ` for `b` stored as N×K.
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul_nt<T: Float, BM: Dim, BN: Dim, BK: Dim>(
-    a: &Tensor<T, 2>,
-    b: &Tensor<T, 2>,
-    c: &mut Tiles<T, (BM, BN)>,
-) {
+pub fn matmul_nt<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
     let [i, j] = c.index();
     c.store(product::<T, BM, BN, BK>(a, &b.transpose(), i, j).cast());
 }
@@ -100,11 +92,7 @@ pub fn matmul_batched<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 /// `c += a · b`, the sum along K cut into pieces that programs compute at the same time and add atomically. The grid is
 /// (tiles of `c`, pieces); `c` starts at zero.
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul_split_k<T: Float, BM: Dim, BN: Dim, BK: Dim>(
-    a: &Tensor<T, 2>,
-    b: &Tensor<T, 2>,
-    c: &mut Tensor<f32, 2>,
-) {
+pub fn matmul_split_k<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tensor<f32, 2>) {
     let columns = c.tiles::<BN>(1);
     let (i, j) = (program_id(0) / columns, program_id(0) % columns);
     let mut acc = zeros::<f32, (BM, BN)>();

@@ -11,11 +11,7 @@ pub fn transpose<T: Float, BM: Dim, BN: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, 
 
 /// Row `ids[i]` of the table for each `i`; zeros where the id is out of range.
 #[kernel(defaults(R = 4, N = 128))]
-pub fn embedding<T: Float, R: Dim, N: Dim>(
-    table: &Tensor<T, 2>,
-    ids: &Tensor<i32, 1>,
-    out: &mut Tiles<T, (R, N)>,
-) {
+pub fn embedding<T: Float, R: Dim, N: Dim>(table: &Tensor<T, 2>, ids: &Tensor<i32, 1>, out: &mut Tiles<T, (R, N)>) {
     let [i, j] = out.index();
     let row = ids.tile::<(R,)>(i).load().cast::<i64>().expand::<1>().broadcast::<(R, N)>();
     let column = (arange::<i64, (N,)>() + j * N::size()).expand::<0>();

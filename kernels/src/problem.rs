@@ -1,8 +1,8 @@
 //! Problems: a kernel together with inputs, expected outputs and tolerances, so that every executor can be
 //! tested and timed on the same data.
 
-use tegula::ir::exec::{HostArg, HostTensor};
 use tegula::ir::ScalarType;
+use tegula::ir::exec::{HostArg, HostTensor};
 use tegula::ir::literal::Literal;
 use tegula::ir::numeric::eval;
 use tegula::ir::ops::Rounding;

@@ -30,7 +30,8 @@ fn main() {
                 let executor = executor.clone();
                 trials.push(Trial::test(format!("{name}::{}::{elem}", case.name()), move || {
                     for sizes in case.all_test_sizes() {
-                        check(case, &sizes, elem, &executor, full).map_err(|e| format!("{sizes:?}: {}", e.message().unwrap_or_default()))?;
+                        check(case, &sizes, elem, &executor, full)
+                            .map_err(|e| format!("{sizes:?}: {}", e.message().unwrap_or_default()))?;
                     }
                     Ok(())
                 }));
@@ -48,7 +49,8 @@ fn check(
     full: bool,
 ) -> Result<(), Failed> {
     let problem = (case.problem)(sizes, elem, 7);
-    if !full && executor.name().starts_with("vgpu") && problem.bytes as usize / elem.bits() as usize * 8 > VGPU_ELEMENTS {
+    if !full && executor.name().starts_with("vgpu") && problem.bytes as usize / elem.bits() as usize * 8 > VGPU_ELEMENTS
+    {
         return Ok(());
     }
     let mut options = BuildOptions::default();

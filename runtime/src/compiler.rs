@@ -195,4 +195,3 @@ impl Compilation {
         Error::Compile { kernel: self.function.name.clone(), target: self.target.name().into(), message }
     }
 }
-

@@ -19,11 +19,14 @@ pub fn specialize(args: &[Arg], written: &[bool]) -> Vec<ArgSpec> {
         .map(|i| match &args[i] {
             Arg::View { memory, offset, elem, extents, strides } => {
                 let mut spec = view_spec(&**memory, *offset, *elem, extents, strides);
-                spec.no_alias = (0..args.len()).all(|j| i == j || !(written[i] || written[j]) || apart(&args[i], &args[j]));
+                spec.no_alias =
+                    (0..args.len()).all(|j| i == j || !(written[i] || written[j]) || apart(&args[i], &args[j]));
                 ArgSpec { view: spec, ..ArgSpec::default() }
             }
             Arg::Scalar(_) => ArgSpec::default(),
-            Arg::Ptr { memory, offset } => ArgSpec { align: alignment(memory.address() + *offset as u64), ..ArgSpec::default() },
+            Arg::Ptr { memory, offset } => {
+                ArgSpec { align: alignment(memory.address() + *offset as u64), ..ArgSpec::default() }
+            }
         })
         .collect()
 }

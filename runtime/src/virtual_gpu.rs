@@ -95,10 +95,8 @@ impl Executor for VirtualGpu {
                 HostArg::Scalar(_) => 0,
             });
         }
-        let mut launch = Launch::new(&info.name)
-            .grid(grid)
-            .block([info.threads, 1, 1])
-            .dynamic_shared(info.dynamic_shared);
+        let mut launch =
+            Launch::new(&info.name).grid(grid).block([info.threads, 1, 1]).dynamic_shared(info.dynamic_shared);
         if !self.sanitize {
             launch = launch.fast();
         }

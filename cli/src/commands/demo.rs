@@ -65,9 +65,7 @@ pub fn run(library: &Library, args: &DemoArgs) -> Result<()> {
         let mut outputs = problem.args.clone();
         let grid = match problem.grid {
             Some(grid) => grid,
-            None => {
-                grid_of(&f, &outputs).map_err(|e| CliError::Failed(e.to_string()))?.unwrap_or([1, 1, 1])
-            }
+            None => grid_of(&f, &outputs).map_err(|e| CliError::Failed(e.to_string()))?.unwrap_or([1, 1, 1]),
         };
         let mut times = Vec::new();
         let begin = Instant::now();

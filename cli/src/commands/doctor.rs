@@ -62,14 +62,19 @@ fn findings() -> Vec<Finding> {
         library("NVIDIA driver", "libcuda.so.1", "running on NVIDIA GPUs; comes with the NVIDIA driver"),
         library("HIP", "libamdhip64.so", "running on AMD GPUs; comes with ROCm's package hip-runtime-amd"),
         tool("ptxas", ".cache/ptxas/ptxas", "tests of the PTX we write, only; get it with scripts/fetch-ptxas"),
-        tool("llvm-readelf", "/usr/lib/llvm-22/bin/llvm-readelf", "tests of code objects, only; Debian package llvm-22"),
+        tool(
+            "llvm-readelf",
+            "/usr/lib/llvm-22/bin/llvm-readelf",
+            "tests of code objects, only; Debian package llvm-22",
+        ),
     ]
 }
 
 /// The path of a shared library in the places where the loader looks.
 fn find_library(name: &str) -> Option<String> {
     let path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    let standard = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/opt/rocm/lib"];
+    let standard =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/opt/rocm/lib"];
     path.split(':')
         .filter(|p| !p.is_empty())
         .chain(standard)

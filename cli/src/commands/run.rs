@@ -100,7 +100,9 @@ fn find_case(library: &Library, kernel: &str, variant: &str) -> Result<&'static 
         None if cases.is_empty() => {
             Err(CliError::Usage(format!("kernel `{kernel}` has no problem to run it on; `tegula compile` works on it")))
         }
-        None => Err(CliError::unknown(&format!("variant of `{kernel}` called"), variant, cases.iter().map(|c| c.variant))),
+        None => {
+            Err(CliError::unknown(&format!("variant of `{kernel}` called"), variant, cases.iter().map(|c| c.variant)))
+        }
     }
 }
 

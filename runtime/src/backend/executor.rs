@@ -93,7 +93,8 @@ impl Executable for ExecutorKernel {
         print!("{printed}");
         // Only what changed goes back: several arguments may lie in one block.
         for ((arg, host), before) in args.iter().zip(&host).zip(&before) {
-            let (Arg::View { memory, .. } | Arg::Ptr { memory, .. }, HostArg::Tensor(t) | HostArg::Ptr(t)) = (arg, host)
+            let (Arg::View { memory, .. } | Arg::Ptr { memory, .. }, HostArg::Tensor(t) | HostArg::Ptr(t)) =
+                (arg, host)
             else {
                 continue;
             };
