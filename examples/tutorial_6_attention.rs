@@ -14,6 +14,7 @@ fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     k: &Tensor<T, 3>,
     v: &Tensor<T, 3>,
     out: &mut Tiles<T, (Const<1>, BM, D)>,
+    scale: Scalar<f32>,
     #[comptime(default = false)] causal: bool,
 ) {
     // The output is `[heads, queries, D]`, cut into tiles of one head and `BM` queries.
@@ -22,8 +23,8 @@ fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     let (q, k, v) = (q.at_axis(0, head), k.at_axis(0, head), v.at_axis(0, head));
     let n = k.extent(0);
     let q_tile = q.tile::<(BM, D)>([i, 0]).load();
-    // Softmax in base 2: exp2 is what the hardware has. An ordinary Rust computation, done when the kernel is built.
-    let scale = std::f64::consts::LOG2_E / f64::from(D::size()).sqrt();
+    // Softmax in base 2: exp2 is what the hardware has, and log2(e) goes into the scale.
+    let scale = scale.cast::<T::Acc>() * 1.442_695_040_888_963_4;
 
     let row = arange::<i64, (BM,)>() + i * BM::size();
     let mut max = full::<T::Acc, (BM,)>(f32::NEG_INFINITY);
@@ -31,7 +32,7 @@ fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     let mut acc = zeros::<T::Acc, (BM, D)>();
     for j in 0..k.tiles::<BN>(0) {
         let column = arange::<i64, (BN,)>() + j * BN::size();
-        let scores = dot(q_tile, k.tile::<(BN, D)>([j, 0]).load().transpose(), zeros()) * scale;
+        let scores = dot(q_tile, k.tile::<(BN, D)>([j, 0]).load().transpose(), zeros::<T::Acc, (BM, BN)>()) * scale;
         let mut seen = (column < n).expand::<0>().broadcast::<(BM, BN)>();
         if causal {
             seen = seen & (column.expand::<0>() <= row.expand::<1>());
@@ -58,7 +59,7 @@ fn main() -> tegula::Result<()> {
     let (tq, tk, tv) = (device.tensor(&q, shape)?, device.tensor(&k, shape)?, device.tensor(&v, shape)?);
     for causal in [false, true] {
         let mut out = device.empty::<f32>(shape)?;
-        attention(&tq, &tk, &tv, &mut out, causal).launch()?;
+        attention(&tq, &tk, &tv, &mut out, 1.0 / (d as f32).sqrt(), causal).launch()?;
         let out = out.to_vec()?;
 
         let mut worst = 0f64;
