@@ -1,0 +1,13 @@
+// A kernel is not async.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+#[kernel]
+async fn k<N: Dim>(y: &mut Tiles<f32, (N,)>) {
+    y.store(ones());
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+// A helper with control flow is not marked.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+fn sign(x: Scalar<i32>) -> Scalar<i32> {
+    if x < 0 { scalar(-1) } else { scalar(1) }
+}
+
+#[kernel]
+fn k<N: Dim>(n: Scalar<i32>, y: &mut Tiles<i32, (N,)>) {
+    y.store(full(sign(n)));
+}
+
+fn main() {}

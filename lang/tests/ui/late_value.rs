@@ -1,0 +1,19 @@
+// A variable without a value.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+#[kernel]
+fn k<N: Dim>(n: Scalar<i32>, y: &mut Tiles<i32, (N,)>) {
+    let r;
+    if n > 0 {
+        r = n;
+    } else {
+        r = -n;
+    }
+    y.store(full(r));
+}
+
+fn main() {}

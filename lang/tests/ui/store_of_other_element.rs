@@ -1,0 +1,14 @@
+// The result is not converted to the output's type.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+#[kernel]
+fn k<N: Dim>(x: &Tensor<f32, 1>, y: &mut Tiles<f16, (N,)>) {
+    let v = x.tile::<(N,)>(y.index()).load();
+    y.store(v.exp());
+}
+
+fn main() {}
