@@ -154,10 +154,11 @@ impl Counters {
 
 /// Different 32-byte sectors touched by the lanes of one access of `bytes` bytes a lane.
 pub fn sectors(addresses: impl Iterator<Item = u64>, bytes: u32) -> u64 {
-    let mut seen: [u64; 256] = [0; 256];
+    // At most 64 lanes of 32 bytes touch two sectors each.
+    let mut seen = [0_u64; 128];
     let mut count = 0;
     for address in addresses {
-        for sector in address / 32..=(address + u64::from(bytes) - 1) / 32 {
+        for sector in address / 32..=(address + u64::from(bytes.max(1)) - 1) / 32 {
             // Neighbouring lanes mostly hit the sector found last.
             if count < seen.len() && !seen[..count].iter().rev().any(|&s| s == sector) {
                 seen[count] = sector;
@@ -173,22 +174,28 @@ pub fn sectors(addresses: impl Iterator<Item = u64>, bytes: u32) -> u64 {
 /// An access of 8 or 16 bytes a lane goes in that many more parts, each of as many consecutive lanes as together cover the
 /// 128 bytes of one cycle; lanes of a part conflict when they need different words of one bank.
 pub fn bank_conflicts(addresses: &[Option<u64>], bytes: u32) -> u64 {
-    let words = bytes.div_ceil(4).max(1) as usize;
-    let lanes = (32 / words).max(1);
+    let words = u64::from(bytes.div_ceil(4).max(1));
+    let lanes = (32 / words as usize).max(1);
     let mut extra = 0;
     for part in addresses.chunks(lanes) {
-        let mut seen = [[0u64; 32]; 32];
-        let mut depth = [0usize; 32];
+        // The first word met in each bank: mostly there is no second one.
+        let mut first = [u64::MAX; 32];
+        let mut more: Vec<u64> = Vec::new();
         for address in part.iter().flatten() {
-            for word in address / 4..address / 4 + words as u64 {
-                let bank = (word % 32) as usize;
-                if !seen[bank][..depth[bank]].contains(&word) && depth[bank] < 32 {
-                    seen[bank][depth[bank]] = word;
-                    depth[bank] += 1;
+            for word in address / 4..address / 4 + words {
+                let bank = &mut first[(word % 32) as usize];
+                if *bank == u64::MAX {
+                    *bank = word;
+                } else if *bank != word && !more.contains(&word) {
+                    more.push(word);
                 }
             }
         }
-        extra += depth.iter().max().map_or(0, |&deepest| deepest.saturating_sub(1) as u64);
+        if !more.is_empty() {
+            let mut depth = [0_u64; 32];
+            more.iter().for_each(|word| depth[(word % 32) as usize] += 1);
+            extra += depth.into_iter().max().unwrap_or(0);
+        }
     }
     extra
 }

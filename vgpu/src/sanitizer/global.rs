@@ -136,7 +136,7 @@ impl GlobalShadow {
     ) -> Option<GlobalConflict> {
         let pages = &self.allocations[allocation];
         let order = &self.programs[program as usize];
-        let atomic = action == Action::Atomic;
+        let atomic = action.is_atomic();
         let mut conflict = None;
         for word in offset / 4..(offset + len).div_ceil(4) {
             let page = pages.get(word * 4 / PAGE)?;
@@ -163,7 +163,7 @@ impl GlobalShadow {
                     .get()
                     .filter(races)
                     .map(|seen| told(seen, if seen.atomic { Action::Atomic } else { Action::Write }));
-                if conflict.is_none() && action != Action::Read {
+                if conflict.is_none() && !action.is_read() {
                     conflict = cell.read.get().filter(races).map(|seen| told(seen, Action::Read));
                 }
             }
@@ -176,7 +176,7 @@ impl GlobalShadow {
                 releases: order.releases.load(Relaxed),
             };
             match action {
-                Action::Read => cell.read.set(seen),
+                Action::Read | Action::AtomicRead => cell.read.set(seen),
                 Action::Write | Action::Atomic => cell.write.set(seen),
             }
         }

@@ -21,7 +21,7 @@ pub struct Site {
     pub agent: u16,
     /// The lane.
     pub lane: u8,
-    /// The instruction, by a number that the machine can turn into a place (at most 22 bits are kept).
+    /// The instruction, by a number that the machine can turn into a place (at most 21 bits are kept).
     pub pc: u32,
 }
 
@@ -34,4 +34,18 @@ pub enum Action {
     Write,
     /// Reads and writes in one.
     Atomic,
+    /// Reads as part of a synchronisation (an acquire or volatile load): no conflict with atomic writes.
+    AtomicRead,
+}
+
+impl Action {
+    /// Whether it leaves the memory as it is.
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::AtomicRead)
+    }
+
+    /// Whether it may meet others of its kind without an order.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Self::Atomic | Self::AtomicRead)
+    }
 }

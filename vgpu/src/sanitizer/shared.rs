@@ -15,13 +15,20 @@ pub struct SharedConflict {
 struct Record {
     /// The agent's own time; 0 for no access.
     clock: u32,
-    /// Instruction (22 bits), lane (6 bits), bytes of the word (4 bits).
+    /// Instruction (21 bits), whether atomic, lane (6 bits), bytes of the word (4 bits).
     place: u32,
 }
 
 impl Record {
-    fn new(clock: u32, site: Site, mask: u32) -> Self {
-        Self { clock, place: (site.pc & 0x3F_FFFF) << 10 | u32::from(site.lane & 63) << 4 | mask }
+    fn new(clock: u32, site: Site, mask: u32, atomic: bool) -> Self {
+        Self {
+            clock,
+            place: (site.pc & 0x1F_FFFF) << 11 | u32::from(atomic) << 10 | u32::from(site.lane & 63) << 4 | mask,
+        }
+    }
+
+    fn is_atomic(self) -> bool {
+        (self.place >> 10) & 1 == 1
     }
 
     fn mask(self) -> u32 {
@@ -29,7 +36,7 @@ impl Record {
     }
 
     fn site(self, agent: u16) -> Site {
-        Site { agent, lane: ((self.place >> 4) & 63) as u8, pc: self.place >> 10 }
+        Site { agent, lane: ((self.place >> 4) & 63) as u8, pc: self.place >> 11 }
     }
 }
 
@@ -37,10 +44,9 @@ impl Record {
 pub struct SharedShadow {
     words: usize,
     agents: usize,
-    /// The last write of each word, its agent, and whether it was atomic.
+    /// The last write of each word, and its agent.
     writes: Vec<Record>,
     writers: Vec<u16>,
-    atomic: Vec<bool>,
     /// The last read of each word by each agent: `[agent][word]`, so that a coalesced access stays contiguous.
     reads: Vec<Record>,
     /// Agents that have read anything: others are not looked at.
@@ -58,7 +64,6 @@ impl SharedShadow {
             agents,
             writes: vec![Record::default(); words],
             writers: vec![0; words],
-            atomic: vec![false; words],
             reads: vec![Record::default(); words * agents],
             has_read: vec![false; agents],
             written: vec![false; words * 4],
@@ -91,14 +96,14 @@ impl SharedShadow {
             let writer = self.writers[word];
             if write.clock > clock.get(writer)
                 && write.mask() & mask != 0
-                && !(action == Action::Atomic && self.atomic[word])
+                && !(action.is_atomic() && write.is_atomic())
                 && conflict.is_none()
             {
-                let action = if self.atomic[word] { Action::Atomic } else { Action::Write };
+                let action = if write.is_atomic() { Action::Atomic } else { Action::Write };
                 conflict = Some(SharedConflict { other: write.site(writer), action });
             }
-            if action == Action::Read {
-                self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask);
+            if action.is_read() {
+                self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask, action.is_atomic());
                 continue;
             }
             for agent in 0..self.agents {
@@ -106,16 +111,19 @@ impl SharedShadow {
                     continue;
                 }
                 let read = self.reads[agent * self.words + word];
-                if read.clock > clock.get(agent as u16) && read.mask() & mask != 0 && conflict.is_none() {
+                if read.clock > clock.get(agent as u16)
+                    && read.mask() & mask != 0
+                    && !(action.is_atomic() && read.is_atomic())
+                    && conflict.is_none()
+                {
                     conflict = Some(SharedConflict { other: read.site(agent as u16), action: Action::Read });
                 }
             }
-            self.writes[word] = Record::new(now, site, mask);
+            self.writes[word] = Record::new(now, site, mask, action.is_atomic());
             self.writers[word] = site.agent;
-            self.atomic[word] = action == Action::Atomic;
         }
         match action {
-            Action::Read => self.has_read[site.agent as usize] = true,
+            Action::Read | Action::AtomicRead => self.has_read[site.agent as usize] = true,
             Action::Write | Action::Atomic => self.written[offset..end].fill(true),
         }
         conflict

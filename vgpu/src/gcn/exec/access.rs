@@ -653,6 +653,7 @@ fn describe(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Write => "write",
         Action::Atomic => "atomic operation",
+        Action::AtomicRead => "atomic read",
     }
 }
 

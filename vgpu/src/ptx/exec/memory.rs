@@ -393,7 +393,7 @@ impl Cx<'_> {
             agent: self.world.agent(agent, None),
         };
         let address = self.describe(Space::Shared, offset as u64, bytes);
-        let verb = if action == Action::Read { "read" } else { "written" };
+        let verb = if action.is_read() { "read" } else { "written" };
         let message = format!("it is {verb} before the copy that writes it was waited for");
         self.find(FindingKind::AsyncNotWaited, Some(lane), Some(address), Some(other), message);
     }
@@ -411,5 +411,6 @@ fn describe_action(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Write => "write",
         Action::Atomic => "atomic",
+        Action::AtomicRead => "atomic read",
     }
 }

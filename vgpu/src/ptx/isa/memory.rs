@@ -82,7 +82,7 @@ impl LoadOp {
         let addresses = cx.addresses(&self.address);
         let bytes = self.element * self.to.len();
         cx.count_access(self.space, &addresses, bytes, false);
-        let action = if self.ordered { Action::Atomic } else { Action::Read };
+        let action = if self.ordered { Action::AtomicRead } else { Action::Read };
         let mut buffer = [0_u8; MAX_BYTES];
         for lane in cx.lanes() {
             let buffer = &mut buffer[..bytes];
@@ -92,8 +92,7 @@ impl LoadOp {
                         if self.ordered {
                             cx.synchronize(place, self.acquire, false);
                         }
-                        // A load that is atomic does not write.
-                        cx.note(place, bytes, if self.ordered { Action::Read } else { action }, lane, None);
+                        cx.note(place, bytes, action, lane, None);
                     }
                     cx.read(place, lane, buffer);
                 }

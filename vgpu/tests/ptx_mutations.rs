@@ -1,0 +1,136 @@
+//! Kernels compiled by Triton with one thing broken: the sanitizer finds each.
+
+mod support;
+
+use support::{Arg, manifest, problems};
+use tegula_vgpu::error::Error;
+use tegula_vgpu::finding::FindingKind::{self, *};
+use tegula_vgpu::launch::{Argument, Launch, Outcome};
+use tegula_vgpu::memory::{Fill, GlobalMemory};
+use tegula_vgpu::ptx::{Element, Model, Module, Swizzle, TensorMap};
+
+/// Runs a problem of a kernel with its text changed.
+fn run(
+    target: &str,
+    kernel: &str,
+    problem: usize,
+    change: impl Fn(&str) -> String,
+) -> Option<(Result<(), Error>, Outcome)> {
+    let (folder, artifacts) = manifest()?;
+    let artifact = artifacts.iter().find(|a| a.target == target && a.kernel == kernel).expect("in the manifest");
+    let text = std::fs::read_to_string(folder.join(&artifact.file)).expect("the PTX file");
+    let changed = change(&text);
+    assert_ne!(text, changed, "the change changes nothing");
+    let problem = &problems(artifact)[problem];
+    let memory = GlobalMemory::default();
+    let module = Module::load(&changed, Some(&artifact.file), &memory).expect("it parses");
+    let buffer = |arg: &Arg| match arg {
+        Arg::Input(name, bytes) => {
+            let address = memory.allocate(*name, bytes.len() as u64, Fill::Poison).expect("memory");
+            memory.write(address, bytes).expect("in bounds");
+            address
+        }
+        Arg::Output(name, bytes) => memory.allocate(*name, *bytes as u64, Fill::Poison).expect("memory"),
+        _ => unreachable!("not a buffer"),
+    };
+    let mapped: Vec<u64> = problem.buffers.iter().map(buffer).collect();
+    let mut launch = Launch::new(&artifact.entry)
+        .grid(problem.grid)
+        .block([artifact.block_threads, 1, 1])
+        .dynamic_shared(artifact.dynamic_shared_bytes);
+    for arg in &problem.args {
+        launch.args.push(match arg {
+            Arg::Input(..) | Arg::Output(..) => Argument::pointer(buffer(arg)),
+            Arg::I32(value) => Argument::i32(*value),
+            Arg::I64(value) => Argument::i64(*value),
+            Arg::F32(value) => Argument::f32(*value),
+            Arg::Map { buffer, rows, columns, box_columns, box_rows } => {
+                let (extents, boxes) = ([*columns, *rows], [*box_columns, *box_rows]);
+                let mut map = TensorMap::tiled(mapped[*buffer], Element::F16, &extents, &[columns * 2], &boxes);
+                map.swizzle = Swizzle::B128;
+                Argument::bytes(map.encode().expect("a map"))
+            }
+        });
+    }
+    launch.args.extend([Argument::pointer(0), Argument::pointer(0)]);
+    Some(module.launch_on(&memory, &launch, &Model::for_target(&artifact.target), None))
+}
+
+/// Takes out the `n`-th line that contains a text.
+fn without(text: &str, part: &str, n: usize) -> String {
+    let mut seen = 0;
+    let mut keep = |line: &&str| {
+        seen += usize::from(line.contains(part));
+        !(line.contains(part) && seen == n + 1)
+    };
+    text.lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect()
+}
+
+fn expect(target: &str, kernel: &str, kinds: &[FindingKind], change: impl Fn(&str) -> String) {
+    let problem = if kernel.starts_with("vecadd") { 2 } else { 1 };
+    if let Some((result, outcome)) = run(target, kernel, problem, change) {
+        let found: Vec<_> = outcome.findings.iter().map(|finding| finding.kind).collect();
+        assert!(found.iter().any(|kind| kinds.contains(kind)), "{found:?}, {result:?}");
+    }
+}
+
+#[test]
+fn softmax_without_its_barrier() {
+    // The second barrier stands between the warps' maxima and their readers.
+    expect("sm_80", "softmax_f32_b1024_w4", &[SharedRace], |text| without(text, "bar.sync", 1));
+}
+
+#[test]
+fn matmul_without_a_wait() {
+    expect("sm_80", "matmul_fp16_128x128x64_w4_s3", &[AsyncNotWaited], |text| {
+        text.replace("cp.async.wait_group", "// ")
+    });
+}
+
+#[test]
+fn matmul_without_barriers_in_the_loop() {
+    expect("sm_80", "matmul_fp16_128x128x64_w4_s3", &[SharedRace, AsyncNotWaited], |text| {
+        text.replace("\tbar.sync", "\t// ")
+    });
+}
+
+#[test]
+fn vecadd_with_a_wrong_bound() {
+    expect("sm_80", "vecadd_f32_b1024_w4", &[OutOfBounds], |text| text.replace("setp.lt.s32", "setp.ne.s32"));
+}
+
+#[test]
+fn flash_with_a_misaligned_vector() {
+    expect("sm_80", "flash_fp16_d64_full_128x64_w4_s3", &[Misaligned], |text| {
+        let shift =
+            |line: &str| if line.contains("ld.global.v4") { line.replace(" + 0 ]", " + 4 ]") } else { line.to_owned() };
+        text.lines().map(|line| shift(line) + "\n").collect()
+    });
+}
+
+#[test]
+fn hopper_matmul_without_the_proxy_fence() {
+    expect("sm_90", "matmul_fp16_128x128x64_w4_s3", &[MissingProxyFence], |text| {
+        text.replace("fence.proxy.async.shared::cta", "// ")
+    });
+}
+
+#[test]
+fn tensor_matmul_without_the_wait_for_products() {
+    let wait = "wgmma.wait_group.sync.aligned";
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[MatrixRegistersInFlight, SharedRace], |text| {
+        text.replace(wait, "// ")
+    });
+}
+
+#[test]
+fn tensor_matmul_with_wrong_byte_counts() {
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[Deadlock], |text| text.replace("], 49152;", "], 49168;"));
+}
+
+#[test]
+fn tensor_store_without_the_proxy_fence() {
+    expect("sm_90", "mmtma_fp16_64x128x64_w4_s3_ws", &[MissingProxyFence], |text| {
+        text.replace("fence.proxy.async.shared::cta", "// ")
+    });
+}
