@@ -262,7 +262,8 @@ fn blank_wave(
     entry: u64,
     launch: &Launch,
 ) -> Wave {
-    let rows = env.program.rows;
+    // Registers that only indices reach are in the descriptor.
+    let rows = env.program.rows.max(descriptor.vgprs.min(256) as usize + 32);
     let exec = if active == 64 { u64::MAX } else { (1 << active) - 1 };
     let poison = if launch.strict { 0x7fff_dead } else { 0 };
     let scratch = descriptor.private_segment_bytes.next_multiple_of(4);
@@ -297,6 +298,7 @@ fn blank_wave(
         scratch_bytes: scratch,
         cursor: Cursor::default(),
         executed: 0,
+        gpr_index: None,
         signalled: false,
     };
     wave.set_exec(exec);

@@ -5,8 +5,9 @@
 
 use crate::error::{Error, Result};
 use crate::finding::FindingKind;
-use crate::gcn::exec::Cx;
 use crate::gcn::exec::state::{Env, Flow, Group, Wave, WaveState};
+use crate::gcn::exec::{Cx, salu};
+use crate::gcn::inst::Unit;
 use crate::launch::Launch;
 use crate::sanitizer::VectorClock;
 
@@ -73,7 +74,10 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
         cx.w.ticks += 1;
         cx.w.executed += 1;
         cx.g.counters.count(inst.class, cx.w.exec.count_ones());
-        (inst.run)(&mut cx, inst);
+        match cx.w.gpr_index {
+            Some(mode) if inst.unit == Unit::Vector => salu::indexed(&mut cx, inst, mode),
+            _ => (inst.run)(&mut cx, inst),
+        }
         at += 1;
         match std::mem::replace(&mut cx.flow, Flow::Next) {
             Flow::Next => {}

@@ -343,13 +343,13 @@ const FAULTS: &[Fault] = &[
     ),
     Fault::new(
         "scratch read that was not written",
-        UninitializedRead,
+        UninitializedRegister,
         "v_mov_b32 v2, 0
          v_mov_b32 v3, 0
          scratch_store_dword off, v2, off offset:4
          scratch_load_dwordx2 v[4:5], off, off
          s_waitcnt vmcnt(0)
-         global_store_dword v1, v5, s[6:7]",
+         global_store_dword v1, v4, s[6:7]",
         ("scratch_store_dword off, v2, off offset:4", "scratch_store_dwordx2 off, v[2:3], off"),
     ),
     Fault::new(

@@ -4,6 +4,7 @@
 //! skipped.
 
 mod asm;
+mod compiled;
 mod counters;
 mod faults;
 mod matrix;

@@ -234,7 +234,11 @@ impl Decoder {
         let mut inst = self.start(row, pc);
         let mut literal = None;
         inst.src[0] = self.source(bits(w, 7, 0), words, &mut literal)?;
-        inst.src[1] = self.source(bits(w, 15, 8), words, &mut literal)?;
+        inst.src[1] = match row.name {
+            // The field holds the mode itself.
+            "s_set_gpr_idx_on" => Opnd::S((bits(w, 15, 8) & 15) as u8),
+            _ => self.source(bits(w, 15, 8), words, &mut literal)?,
+        };
         for (regs, shape) in inst.src_regs.iter_mut().zip(&row.shapes) {
             *regs = shape.registers();
         }

@@ -144,17 +144,16 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// What gfx942 has and this machine does not execute: graphics, traps, scalar stores and atomics, register indexing by mode.
+    /// What gfx942 has and this machine does not execute: graphics, traps, scalar stores and atomics.
     /// Compilers emit none of it for compute kernels.
     #[test]
     fn all_of_gfx942_but_what_compute_does_not_use() {
-        const LEFT_OUT: [&str; 19] = [
+        const LEFT_OUT: [&str; 18] = [
             "s_atomic_",
             "s_buffer_atomic_",
             "s_buffer_store_",
             "s_store_",
             "s_scratch_",
-            "s_set_gpr_idx_",
             "s_atc_probe",
             "s_cbranch_g_fork",
             "s_cbranch_i_fork",

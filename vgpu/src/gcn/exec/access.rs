@@ -2,6 +2,7 @@
 
 use super::Cx;
 use super::atomic;
+use super::queue::Counter;
 use super::state::Lanes;
 use crate::counters::{bank_conflicts, sectors};
 use crate::finding::{Address, Agent, FindingKind, OtherAccess, Space};
@@ -82,10 +83,11 @@ pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
 
 impl Cx<'_> {
     /// Marks the destination as outstanding, and makes its content useless.
-    pub(crate) fn poison(&mut self, access: &Access) {
+    pub(crate) fn poison(&mut self, counter: Counter, access: &Access) {
         let Some(dst) = access.dst else { return };
         for r in dst as usize..dst as usize + usize::from(access.dst_regs) {
-            if self.w.v_pending[r] & access.mask != 0 {
+            // Loads that count in one counter return in order: the later one wins, as the program says.
+            if self.w.v_pending[r] & access.mask != 0 && self.w.queues.loads_elsewhere(counter, r as u16, access.mask) {
                 self.find(
                     FindingKind::MissingWaitcnt,
                     access.pc,
@@ -211,8 +213,27 @@ impl Cx<'_> {
             self.merge_half(access, &mut out[0], half);
         }
         for part in 0..registers {
-            self.deliver(access, part, &out[usize::from(part)], access.mask, u64::MAX);
+            let defined = self.loaded_defined(access, part, bytes);
+            self.deliver(access, part, &out[usize::from(part)], access.mask, defined);
         }
+    }
+
+    /// Lanes in which register `part` of a load's result is defined. Of global memory and LDS reads of what nobody wrote are findings
+    /// themselves; scratch passes on what it holds.
+    fn loaded_defined(&mut self, access: &Access, part: u8, bytes: u8) -> u64 {
+        if access.place != Place::Scratch {
+            return u64::MAX;
+        }
+        let size = self.w.scratch_bytes as usize;
+        let len = usize::from(bytes).min(4);
+        let mut defined = u64::MAX;
+        for lane in lanes(access.mask) {
+            let at = access.address[lane] as usize + usize::from(part) * 4;
+            if at + len <= size && !self.w.scratch_written[lane * size + at..][..len].iter().any(|&written| written) {
+                defined &= !(1 << lane);
+            }
+        }
+        defined
     }
 
     /// Combines a 16-bit result with the other half of the destination.
@@ -384,19 +405,6 @@ impl Cx<'_> {
             }
             Place::Scratch => {
                 let Some(at) = self.scratch_range(access, lane, address, out.len()) else { return };
-                if self.env.sanitize
-                    && let Some(first) = self.w.scratch_written[at..at + out.len()].iter().position(|&w| !w)
-                {
-                    let message = "scratch is read that was not written".to_owned();
-                    self.find_address(
-                        FindingKind::UninitializedRead,
-                        access,
-                        lane,
-                        address + first as u64,
-                        out.len(),
-                        message,
-                    );
-                }
                 out.copy_from_slice(&self.w.scratch[at..at + out.len()]);
             }
         }
@@ -420,7 +428,9 @@ impl Cx<'_> {
             Place::Scratch => {
                 let Some(at) = self.scratch_range(access, lane, address, data.len()) else { return };
                 self.w.scratch[at..at + data.len()].copy_from_slice(data);
-                self.w.scratch_written[at..at + data.len()].fill(true);
+                // What is not defined stays so through scratch: compilers spill whatever is there.
+                let defined = access.data_defined >> lane & 1 != 0;
+                self.w.scratch_written[at..at + data.len()].fill(defined);
             }
         }
     }

@@ -19,7 +19,7 @@ mod operand;
 mod packed;
 pub(crate) mod queue;
 mod registers;
-mod salu;
+pub(crate) mod salu;
 mod scalar_memory;
 mod sparse;
 mod special;

@@ -48,11 +48,27 @@ impl Queues {
     }
 }
 
+impl Queues {
+    /// Whether a load that counts in another counter is to write a register in some of these lanes.
+    pub(crate) fn loads_elsewhere(&self, counter: Counter, register: u16, mask: u64) -> bool {
+        let all = [(Counter::Vector, &self.vector), (Counter::Store, &self.store), (Counter::Lds, &self.lds)];
+        all.into_iter().filter(|&(other, _)| other != counter).flat_map(|(_, queue)| queue).any(|(_, queued)| {
+            match queued {
+                Queued::Access(access) => {
+                    let writes = |first: u16| (first..first + u16::from(access.dst_regs)).contains(&register);
+                    access.mask & mask != 0 && access.dst.is_some_and(writes)
+                }
+                Queued::Release => false,
+            }
+        })
+    }
+}
+
 impl Cx<'_> {
     /// Issues an operation: it happens now, or is queued in strict mode.
     pub(crate) fn issue(&mut self, counter: Counter, access: Box<Access>) {
         if self.env.strict {
-            self.poison(&access);
+            self.poison(counter, &access);
             self.w.queues.issued += 1;
             let order = self.w.queues.issued;
             self.w.queues.of(counter).push_back((order, Queued::Access(access)));

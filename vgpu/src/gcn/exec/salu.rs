@@ -135,6 +135,22 @@ impl Cx<'_> {
     }
 }
 
+/// An or. Masks of lanes are put together by an or with exec: the bits that matter are then defined, whatever the other operand held. As
+/// definedness is kept by register, not by bit, one defined operand makes the result so.
+fn or(cx: &mut Cx<'_>, i: &Inst, wide: bool) {
+    let read = |cx: &mut Cx<'_>, n: usize| if wide { cx.s64(i, i.src[n]) } else { u64::from(cx.s32(i, i.src[n])) };
+    let a = read(cx, 0);
+    let first = std::mem::replace(&mut cx.defined, u64::MAX);
+    let b = read(cx, 1);
+    cx.defined |= first;
+    if wide {
+        cx.set_s64(i, i.dst, a | b);
+    } else {
+        cx.set_s32(i, i.dst, (a | b) as u32);
+    }
+    cx.set_scc(a | b != 0);
+}
+
 /// Saves exec and computes a new one from it and the source.
 #[inline(always)]
 fn saveexec(cx: &mut Cx<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
@@ -368,8 +384,8 @@ pub(super) const TABLE: &[Entry] = &[
     // Logic.
     ("s_and_b32", Class::Scalar, |c, i| logic32(c, i, |a, b| a & b)),
     ("s_and_b64", Class::Scalar, |c, i| two64(c, i, |a, b| a & b)),
-    ("s_or_b32", Class::Scalar, |c, i| logic32(c, i, |a, b| a | b)),
-    ("s_or_b64", Class::Scalar, |c, i| two64(c, i, |a, b| a | b)),
+    ("s_or_b32", Class::Scalar, |c, i| or(c, i, false)),
+    ("s_or_b64", Class::Scalar, |c, i| or(c, i, true)),
     ("s_xor_b32", Class::Scalar, |c, i| logic32(c, i, |a, b| a ^ b)),
     ("s_xor_b64", Class::Scalar, |c, i| two64(c, i, |a, b| a ^ b)),
     ("s_andn2_b32", Class::Scalar, |c, i| logic32(c, i, |a, b| a & !b)),
@@ -664,6 +680,26 @@ pub(super) const TABLE: &[Entry] = &[
     ("s_nop", Class::Control, |c, i| c.w.ticks += (i.imm as u32) & 15),
     ("s_sleep", Class::Control, |c, _| c.flow = Flow::Yield),
     ("s_sleep_var", Class::Control, |c, _| c.flow = Flow::Yield),
+    // Indexing of vector registers by m0: mode bits 0 to 2 for the sources, bit 3 for the destination.
+    ("s_set_gpr_idx_on", Class::Scalar, |c, i| {
+        let index = c.s32(i, i.src[0]);
+        let Opnd::S(mode) = i.src[1] else { return };
+        set_index(c, i, index, u32::from(mode) & 15);
+        c.w.gpr_index = Some(mode & 15);
+    }),
+    ("s_set_gpr_idx_off", Class::Scalar, |c, _| c.w.gpr_index = None),
+    ("s_set_gpr_idx_idx", Class::Scalar, |c, i| {
+        let index = c.s32(i, i.src[0]);
+        let mode = c.w.s[sreg::M0 as usize] >> 12 & 15;
+        set_index(c, i, index, mode);
+    }),
+    ("s_set_gpr_idx_mode", Class::Scalar, |c, i| {
+        let index = c.w.s[sreg::M0 as usize];
+        set_index(c, i, index, i.imm as u32 & 15);
+        if c.w.gpr_index.is_some() {
+            c.w.gpr_index = Some((i.imm & 15) as u8);
+        }
+    }),
     // Hints and state that results do not depend on.
     ("s_setprio", Class::Control, |_, _| {}),
     ("s_clause", Class::Control, |_, _| {}),
@@ -688,6 +724,35 @@ pub(super) const TABLE: &[Entry] = &[
     ("s_setreg_b32", Class::Scalar, setreg),
     ("s_setreg_imm32_b32", Class::Scalar, setreg),
 ];
+
+/// Index and mode in m0, where the hardware keeps them.
+fn set_index(cx: &mut Cx<'_>, i: &Inst, index: u32, mode: u32) {
+    let old = cx.w.s[sreg::M0 as usize];
+    cx.set_s32(i, Opnd::S(sreg::M0), old & !0xf0ff | index & 0xff | mode << 12);
+}
+
+/// Executes a vector instruction with its registers moved on by the index in m0.
+pub(crate) fn indexed(cx: &mut Cx<'_>, i: &Inst, mode: u8) {
+    let index = (cx.w.s[sreg::M0 as usize] & 0xff) as u16;
+    let moved = |opnd: Opnd, bit: u8| match opnd {
+        Opnd::V(r) if mode >> bit & 1 != 0 => Opnd::V(r + index),
+        other => other,
+    };
+    let mut inst = i.clone();
+    for n in 0..3 {
+        inst.src[n] = moved(i.src[n], n as u8);
+    }
+    inst.dst = moved(i.dst, 3);
+    let highest = inst.src.iter().chain([&inst.dst]).filter_map(|opnd| match opnd {
+        Opnd::V(r) => Some(usize::from(*r)),
+        _ => None,
+    });
+    if highest.max().unwrap_or(0) + 32 > cx.w.v.len() {
+        cx.fault(i, format!("m0 is {index}: the indexed vector register does not exist"));
+        return;
+    }
+    (inst.run)(cx, &inst);
+}
 
 fn shift_add(a: u32, b: u32, shift: u32) -> (u32, Option<bool>) {
     let sum = (u64::from(a) << shift) + u64::from(b);

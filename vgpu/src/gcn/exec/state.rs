@@ -110,6 +110,8 @@ pub(crate) struct Wave {
     pub scratch_bytes: u32,
     pub cursor: Cursor,
     pub executed: u64,
+    /// Vector registers are indexed by m0: the mode.
+    pub gpr_index: Option<u8>,
     /// The named barrier that was signalled and is to be waited for (GFX12).
     pub signalled: bool,
 }
