@@ -416,8 +416,7 @@ fn asynchrony() -> Vec<Fault> {
             1,
             32,
             MissingProxyFence,
-            format!("{FILL} bar.sync 0; @%p1 {store} cp.async.bulk.wait_group 0;")
-                .replace("@%p1 cp.async.bulk.global", "@%p1 cp.async.bulk.global"),
+            format!("{FILL} bar.sync 0; @%p1 {store} cp.async.bulk.wait_group 0;"),
         ),
         fault(
             "bulk store without a barrier",

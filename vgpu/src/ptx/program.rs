@@ -78,7 +78,7 @@ pub(crate) struct InstInfo {
     pub source: Option<u32>,
     pub reads: Box<[Register]>,
     pub writes: Box<[Register]>,
-    /// Whether lanes that the guard turns off keep the old value of the destinations (all but collectives).
+    /// The opcode without its modifiers.
     pub opcode: String,
 }
 

@@ -197,8 +197,7 @@ impl AtomicOp {
         }
     }
 
-    /// 128-bit exchange and compare-and-swap, made of halves under the allocation's word locks' absence: programs that race on
-    /// them are serialised by a lock of the machine.
+    /// 128-bit exchange and compare-and-swap. No host word is that wide: a lock of the machine serialises them.
     fn execute_quad(&self, cx: &mut Cx, addresses: &[u64; 32]) {
         static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
         for lane in cx.lanes() {

@@ -11,7 +11,7 @@ use crate::ptx::program::{L32, L64};
 use crate::ptx::syntax::ast::Instruction;
 
 /// The canonical NaN of `f32` results.
-pub(super) const NAN: u32 = 0x7FFF_FFFF;
+const NAN: u32 = 0x7FFF_FFFF;
 
 #[inline(always)]
 pub(super) fn f(bits: u32) -> f32 {
@@ -373,43 +373,31 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             "fma" => d.dddd(i, ty, packed!(ftz, (a, b, c), a.mul_add(b, c))),
             _ => return Ok(None),
         },
-        Ty::F64 => {
-            let x = f64::from_bits;
-            let _ = x;
-            match opcode {
-                "add" if nearest => {
-                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) + f64::from_bits(b)).to_bits()))
-                }
-                "sub" if nearest => {
-                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) - f64::from_bits(b)).to_bits()))
-                }
-                "mul" if nearest => {
-                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) * f64::from_bits(b)).to_bits()))
-                }
-                "div" if nearest => {
-                    d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) / f64::from_bits(b)).to_bits()))
-                }
-                "fma" | "mad" if nearest => d.dddd(i, ty, fma_double),
-                "rcp" if approx.is_some() => {
-                    d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits() & !0xFFFF_FFFF))
-                }
-                "rcp" if nearest => d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits())),
-                "sqrt" if nearest => d.dd(i, ty, lanes!(D(a: D), f64::from_bits(a).sqrt().to_bits())),
-                "add" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, b, m))),
-                "sub" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, -b, m))),
-                "mul" => d.ddd(i, ty, directed64!(mode, (a, b), |m| mul64(a, b, m))),
-                "div" => d.ddd(i, ty, directed64!(mode, (a, b), |m| div64(a, b, m))),
-                "fma" | "mad" => d.dddd(i, ty, directed64!(mode, (a, b, c), |m| fma64(a, b, c, m))),
-                "rcp" => d.dd(i, ty, directed64!(mode, (a), |m| div64(1.0, a, m))),
-                "sqrt" => d.dd(i, ty, directed64!(mode, (a), |m| sqrt64(a, m))),
-                "abs" => d.dd(i, ty, lanes!(D(a: D), a & (u64::MAX >> 1))),
-                "neg" => d.dd(i, ty, lanes!(D(a: D), a ^ (1 << 63))),
-                "max" => d.ddd(i, ty, lanes!(D(a: D, b: D), max64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
-                "min" => d.ddd(i, ty, lanes!(D(a: D, b: D), min64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
-                "copysign" => d.ddd(i, ty, lanes!(D(a: D, b: D), (b & (u64::MAX >> 1)) | (a & (1 << 63)))),
-                _ => return Ok(None),
+        Ty::F64 => match opcode {
+            "add" if nearest => d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) + f64::from_bits(b)).to_bits())),
+            "sub" if nearest => d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) - f64::from_bits(b)).to_bits())),
+            "mul" if nearest => d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) * f64::from_bits(b)).to_bits())),
+            "div" if nearest => d.ddd(i, ty, lanes!(D(a: D, b: D), (f64::from_bits(a) / f64::from_bits(b)).to_bits())),
+            "fma" | "mad" if nearest => d.dddd(i, ty, fma_double),
+            "rcp" if approx.is_some() => {
+                d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits() & !0xFFFF_FFFF))
             }
-        }
+            "rcp" if nearest => d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a)).to_bits())),
+            "sqrt" if nearest => d.dd(i, ty, lanes!(D(a: D), f64::from_bits(a).sqrt().to_bits())),
+            "add" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, b, m))),
+            "sub" => d.ddd(i, ty, directed64!(mode, (a, b), |m| add64(a, -b, m))),
+            "mul" => d.ddd(i, ty, directed64!(mode, (a, b), |m| mul64(a, b, m))),
+            "div" => d.ddd(i, ty, directed64!(mode, (a, b), |m| div64(a, b, m))),
+            "fma" | "mad" => d.dddd(i, ty, directed64!(mode, (a, b, c), |m| fma64(a, b, c, m))),
+            "rcp" => d.dd(i, ty, directed64!(mode, (a), |m| div64(1.0, a, m))),
+            "sqrt" => d.dd(i, ty, directed64!(mode, (a), |m| sqrt64(a, m))),
+            "abs" => d.dd(i, ty, lanes!(D(a: D), a & (u64::MAX >> 1))),
+            "neg" => d.dd(i, ty, lanes!(D(a: D), a ^ (1 << 63))),
+            "max" => d.ddd(i, ty, lanes!(D(a: D, b: D), max64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
+            "min" => d.ddd(i, ty, lanes!(D(a: D, b: D), min64(f64::from_bits(a), f64::from_bits(b)).to_bits())),
+            "copysign" => d.ddd(i, ty, lanes!(D(a: D, b: D), (b & (u64::MAX >> 1)) | (a & (1 << 63)))),
+            _ => return Ok(None),
+        },
         _ => return Ok(None),
     };
     op.map(Some)

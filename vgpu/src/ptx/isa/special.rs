@@ -3,7 +3,7 @@
 //! Results are nearly correctly rounded, well within the error that the PTX ISA states for the hardware's.
 
 use super::Op;
-use super::float::{NAN, bits, f, unary, z, zbits};
+use super::float::{bits, f, unary, z, zbits};
 use super::lanes::lanes;
 use crate::error::Result;
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
@@ -56,7 +56,6 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         ("rsqrt", Ty::F64) => d.dd(i, ty, lanes!(D(a: D), (1.0 / f64::from_bits(a).sqrt()).to_bits())),
         _ => return Ok(None),
     };
-    let _ = NAN;
     op.map(Some)
 }
 
