@@ -10,6 +10,6 @@ pub fn dropout<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &mut Tiles<T, (B,)>, p: Sc
     let v = x.tile::<(B,)>(i).load().cast::<T::Acc>();
     let element = arange::<i64, (B,)>() + i * B::size();
     let keep = rand(seed, element) >= p;
-    let scale = (1.0 - p).recip().cast::<T::Acc>();
+    let scale = (1.0 - p.cast::<T::Acc>()).recip();
     y.store(select(keep, v * scale, 0.0).cast());
 }
