@@ -39,7 +39,11 @@ fn matmul_then<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 }
 
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul_relu<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
+pub fn matmul_relu<T: Float, BM: Dim, BN: Dim, BK: Dim>(
+    a: &Tensor<T, 2>,
+    b: &Tensor<T, 2>,
+    c: &mut Tiles<T, (BM, BN)>,
+) {
     matmul_then::<T, BM, BN, BK>(a, b, c, |acc| acc.relu());
 }
 

@@ -1,6 +1,6 @@
 //! From a kernel's Tile IR to code, for any target, without a device.
 
-use tegula_codegen::gpu::{Options, pass_list};
+use tegula_codegen::gpu::{Options, pass_list, prepare};
 use tegula_codegen::target::{Architecture, Family};
 use tegula_codegen_cpu as cpu;
 use tegula_ir::Function;
@@ -180,7 +180,9 @@ impl Compilation {
     }
 
     fn laid_out(&self, a: &Architecture) -> Result<Function> {
-        self.after(&pass_list(a))
+        let mut f = self.function.clone();
+        prepare(&mut f, a).map_err(|e| self.error(e.to_string()))?;
+        Ok(f)
     }
 
     /// The function after a pass list.

@@ -103,6 +103,11 @@ impl Device {
         self.backend().synchronize()
     }
 
+    /// How many kernels this device has compiled so far.
+    pub fn compilations(&self) -> usize {
+        self.kernels().compilations()
+    }
+
     /// Whether this is a handle to the same device.
     pub fn same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
