@@ -43,20 +43,19 @@ pub fn prepare(function: &mut Function, architecture: &Architecture) -> Result<O
     Ok(Some(report))
 }
 
-/// A tile that takes more than this many times the registers of a thread is refused: it could only live in spilled
-/// memory, and unrolled over thousands of registers, LLVM would take minutes.
-const MAX_REGISTER_FILES: u32 = 2;
+/// A tile that takes more registers of each thread than this is refused: no GPU has that many, so it could only live in
+/// spilled memory; and unrolled over thousands of registers, LLVM would take minutes.
+const MAX_TILE_REGISTERS: u32 = 512;
 
 /// Refuses a kernel with a tile that is far too large for its threads.
 fn check_registers(function: &Function, architecture: &Architecture) -> Result<(), CodegenError> {
-    let limit = MAX_REGISTER_FILES * architecture.max_registers;
     for op in function.ops_in_order() {
         for &result in &function.op(op).results {
             let Some(tile) = function.ty(result).tile() else { continue };
             let Some(layout) = &tile.layout else { continue };
             let words = tile.elem.scalar().map_or(64, |t| t.bits()).div_ceil(32).max(1);
             let registers = layout.in_size(Dim::Register) * words;
-            if registers > limit {
+            if registers > MAX_TILE_REGISTERS {
                 return Err(CodegenError::Unsupported {
                     location: function.locs.get(function.op(op).loc).to_string(),
                     op: function.kind(op).mnemonic().to_owned(),
@@ -64,7 +63,7 @@ fn check_registers(function: &Function, architecture: &Architecture) -> Result<(
                         "on {}, {registers} registers in each of the program's threads,",
                         function.ty(result)
                     ),
-                    target: format!("{} (limit: {limit})", architecture.name),
+                    target: format!("{} (limit: {MAX_TILE_REGISTERS})", architecture.name),
                     way_out: "use more warps, or a smaller tile and a loop over it".to_owned(),
                 });
             }
