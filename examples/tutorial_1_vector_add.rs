@@ -13,7 +13,7 @@ use tegula::prelude::*;
 // - `&Tensor` is an input. `&mut Tiles<T, (B,)>` is an output cut into tiles of `B` elements. There is one program for
 //   each tile, and a program can only write its own.
 #[kernel(defaults(B = 1024))]
-pub fn add<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &Tensor<T, 1>, out: &mut Tiles<T, (B,)>) {
+pub(crate) fn add<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &Tensor<T, 1>, out: &mut Tiles<T, (B,)>) {
     // Which tile this program owns.
     let [i] = out.index();
     // `x.tile::<(B,)>(i)` is the i-th tile of `x`; `load` reads it. The last tile may reach beyond the end of the tensor:
@@ -22,7 +22,7 @@ pub fn add<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &Tensor<T, 1>, out: &mut Tiles
     out.store(sum);
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     // The fastest device there is. `Device::open("cpu")` asks for one by name.
     let device = Device::best()?;
 

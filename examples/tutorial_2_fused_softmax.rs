@@ -8,7 +8,7 @@ use tegula::prelude::*;
 
 // A program takes `R` rows and holds them in registers: `N` is at least the length of a row.
 #[kernel(defaults(R = 1, N = 1024))]
-pub fn softmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (R, N)>) {
+pub(crate) fn softmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (R, N)>) {
     let [i, j] = y.index();
     // Beyond the end of the row the tile holds -inf: it changes no maximum, and its exponential is zero.
     // `T::Acc` is what sums of `T` are accumulated in: f32 for the 16-bit formats.
@@ -23,7 +23,7 @@ pub fn softmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (R, 
     y.store((e / sum.expand::<1>()).cast());
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     // Neither extent is a power of two, or a multiple of anything.
     let (m, n) = (1823, 781);

@@ -8,7 +8,11 @@ use std::time::Instant;
 use tegula::prelude::*;
 
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
+pub(crate) fn matmul<T: Float, BM: Dim, BN: Dim, BK: Dim>(
+    a: &Tensor<T, 2>,
+    b: &Tensor<T, 2>,
+    c: &mut Tiles<T, (BM, BN)>,
+) {
     let [i, j] = c.index();
     let mut acc = zeros::<T::Acc, (BM, BN)>();
     // `a.tiles::<BK>(1)` is the number of tiles of `BK` along axis 1: a value known when the kernel runs, so this becomes
@@ -39,7 +43,7 @@ fn matmul_then<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 }
 
 #[kernel(defaults(BM = 64, BN = 64, BK = 32))]
-pub fn matmul_relu<T: Float, BM: Dim, BN: Dim, BK: Dim>(
+pub(crate) fn matmul_relu<T: Float, BM: Dim, BN: Dim, BK: Dim>(
     a: &Tensor<T, 2>,
     b: &Tensor<T, 2>,
     c: &mut Tiles<T, (BM, BN)>,
@@ -47,7 +51,7 @@ pub fn matmul_relu<T: Float, BM: Dim, BN: Dim, BK: Dim>(
     matmul_then::<T, BM, BN, BK>(a, b, c, |acc| acc.relu());
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     let (m, n, k) = (500, 700, 300);
     let a: Vec<f32> = (0..m * k).map(|i| ((i * 31) % 17) as f32 - 8.0).collect();

@@ -8,7 +8,7 @@ use tegula::prelude::*;
 
 // Numbers are passed as `Scalar<T>`: a value known when the kernel runs.
 #[kernel(defaults(B = 1024))]
-pub fn dropout<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &mut Tiles<T, (B,)>, p: Scalar<f32>, seed: Scalar<u64>) {
+pub(crate) fn dropout<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &mut Tiles<T, (B,)>, p: Scalar<f32>, seed: Scalar<u64>) {
     let [i] = y.index();
     // The index of each element of the tile in the tensor.
     let element = arange::<i64, (B,)>() + i * B::size();
@@ -20,7 +20,7 @@ pub fn dropout<T: Float, B: Dim>(x: &Tensor<T, 1>, y: &mut Tiles<T, (B,)>, p: Sc
     y.store(select(keep, v * scale, 0.0));
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     let n = 1_000_000;
     let x = device.tensor(&vec![1f32; n], [n])?;

@@ -7,7 +7,7 @@ use tegula::prelude::*;
 
 /// `y = (x - mean) * rstd * weight + bias`; also stores the mean and the reciprocal of the standard deviation.
 #[kernel(defaults(R = 1, N = 1024))]
-pub fn layernorm<R: Dim, N: Dim>(
+pub(crate) fn layernorm<R: Dim, N: Dim>(
     x: &Tensor<f32, 2>,
     weight: &Tensor<f32, 1>,
     bias: &Tensor<f32, 1>,
@@ -34,7 +34,7 @@ pub fn layernorm<R: Dim, N: Dim>(
 /// Gradients of the input, and of weight and bias. The latter sum over rows, which belong to different programs: they
 /// are `&mut Tensor`, written at explicit places, here by atomic addition.
 #[kernel(defaults(R = 1, N = 1024))]
-pub fn layernorm_backward<R: Dim, N: Dim>(
+pub(crate) fn layernorm_backward<R: Dim, N: Dim>(
     dy: &Tensor<f32, 2>,
     x: &Tensor<f32, 2>,
     weight: &Tensor<f32, 1>,
@@ -59,7 +59,7 @@ pub fn layernorm_backward<R: Dim, N: Dim>(
     dbias.tile_mut::<(N,)>(j).atomic().fetch_add(dy.sum::<0>());
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     let (m, n) = (151, 300);
     let data: Vec<f32> = (0..m * n).map(|i| ((i * 37) % 101) as f32 / 25.0 - 2.0).collect();

@@ -9,7 +9,7 @@ use tegula::prelude::*;
 // `#[comptime]` parameters are values of the host language, known when the kernel is built. Each value makes a kernel of
 // its own: the branch on `causal` below leaves no trace in the compiled code.
 #[kernel(defaults(BM = 64, BN = 32, D = 64))]
-pub fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
+pub(crate) fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     q: &Tensor<T, 3>,
     k: &Tensor<T, 3>,
     v: &Tensor<T, 3>,
@@ -49,7 +49,7 @@ pub fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     out.store((acc / sum.expand::<1>()).cast::<T>().reshape::<(Const<1>, BM, D)>());
 }
 
-pub fn main() -> tegula::Result<()> {
+pub(crate) fn main() -> tegula::Result<()> {
     let device = Device::best()?;
     let (heads, n, d) = (2, 200, 64);
     let data =
