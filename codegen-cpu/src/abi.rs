@@ -4,7 +4,8 @@
 //! assertion failed.
 //!
 //! - `args`: 64-bit words, one parameter after another. A view is its base address, its extents, its strides; a scalar
-//!   is its bytes at the start of a word; a pointer is its address.
+//!   is its bytes at the start of a word; a pointer is its address. A kernel that checks accesses through pointers
+//!   also reads where the allocations behind them are ([`ArgSlots::allocations`]).
 //! - `context`: a [`LaunchContext`], the same for all programs of a launch.
 //! - `program`: three `i64`, the program's coordinates.
 //! - `arena`: memory for tiles, aligned to 64 bytes, of the size that the kernel asks for; used by one program at a
@@ -83,7 +84,15 @@ impl ArgSlots {
         self.starts.iter().copied()
     }
 
-    /// Number of words.
+    /// Where the allocation of each view and pointer is described, after all parameters: its first address and its
+    /// size in bytes. Only kernels that check accesses through pointers read these words.
+    pub fn allocations(&self, func: &Function) -> impl Iterator<Item = usize> + use<> {
+        let start = self.words;
+        let count = func.params.iter().filter(|p| !matches!(p.kind, ParamKind::Scalar { .. })).count();
+        (0..count).map(move |i| start + 2 * i)
+    }
+
+    /// Number of words of the parameters.
     pub fn words(&self) -> usize {
         self.words
     }

@@ -206,9 +206,9 @@ impl<'c, 'm> CpuBuilder<'c, 'm> {
         self.cast(inkwell::values::InstructionOpcode::IntToPtr, address, to)
     }
 
-    /// The 64-bit address of a pointer.
+    /// The 64-bit addresses of pointers, lane by lane.
     pub fn to_address(&self, pointer: Val<'c>) -> Val<'c> {
-        self.cast(inkwell::values::InstructionOpcode::PtrToInt, pointer, self.int(64))
+        self.cast(inkwell::values::InstructionOpcode::PtrToInt, pointer, self.type_like(pointer, self.int(64)))
     }
 
     /// Loads the lanes where `mask` holds, others from `otherwise`.

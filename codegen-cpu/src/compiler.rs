@@ -24,13 +24,16 @@ const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixp
 pub struct CpuOptions {
     /// Fuse ops into common loops. Without it every op has a loop of its own, for comparison.
     pub fuse: bool,
+    /// Check each access through a pointer against the allocations of the arguments, which the launch then has to give
+    /// ([`CpuKernel::launch_checked`]).
+    pub check_pointers: bool,
     /// The processor; `None` for the one this process runs on. Code for another one can be emitted, not run.
     pub machine: Option<MachineSpec>,
 }
 
 impl Default for CpuOptions {
     fn default() -> Self {
-        Self { fuse: true, machine: None }
+        Self { fuse: true, check_pointers: false, machine: None }
     }
 }
 
@@ -77,7 +80,7 @@ impl CpuCompiler {
             let (module, lowered) = self.lower(session, machine, &func, timings)?;
             session.optimize(&module, machine, PASSES, timings)?;
             let object = session.emit(&module, machine, Artifact::Object, timings)?;
-            timings.measure(Phase::Link, || CpuKernel::link(&func, &lowered, &object))
+            timings.measure(Phase::Link, || CpuKernel::link(&func, &lowered, &object, self.options.check_pointers))
         };
         build(&Session::new(), &Machine::host()?)
     }
@@ -119,7 +122,7 @@ impl CpuCompiler {
         let target = VectorTarget::from_features(&spec.triple, &spec.features);
         let lowered = timings.measure(Phase::Lower, || {
             let plan = Plan::new(func, self.options.fuse);
-            lower::lower(session.context(), &module, func, &plan, target)
+            lower::lower(session.context(), &module, func, &plan, target, self.options.check_pointers)
         })?;
         session.verify(&module, timings)?;
         Ok((module, lowered))

@@ -7,8 +7,8 @@ use crate::compiler::{CpuCompiler, CpuOptions};
 use crate::error::CpuError;
 use crate::kernel::{CpuArg, CpuKernel};
 
-/// Compiles and runs kernels on the CPU.
-#[derive(Clone, Debug, Default)]
+/// Compiles and runs kernels on the CPU. Accesses through pointers are checked against the arguments' allocations.
+#[derive(Clone, Debug)]
 pub struct CpuExecutor {
     compiler: CpuCompiler,
     threads: usize,
@@ -17,7 +17,14 @@ pub struct CpuExecutor {
 impl CpuExecutor {
     /// An executor with these options on up to `threads` threads (0: all).
     pub fn new(options: CpuOptions, threads: usize) -> Self {
+        let options = CpuOptions { check_pointers: true, ..options };
         Self { compiler: CpuCompiler::new(options), threads }
+    }
+}
+
+impl Default for CpuExecutor {
+    fn default() -> Self {
+        Self::new(CpuOptions::default(), 0)
     }
 }
 
@@ -42,19 +49,24 @@ impl CpuKernel {
     /// Runs all programs of a grid on tensors in host memory, as [`Self::launch`]; outputs are changed in place.
     ///
     /// # Errors
-    /// [`CpuError::Arguments`] if an argument does not fit its parameter, or reaches outside its allocation;
-    /// [`CpuError::Kernel`] if an assertion fails.
+    /// [`CpuError::Arguments`] if an argument does not fit its parameter or reaches outside its allocation, or if the
+    /// kernel takes pointers and was not compiled to check them ([`CpuOptions::check_pointers`]);
+    /// [`CpuError::Kernel`] if an assertion or an access through a pointer fails.
     pub fn launch_host(&self, grid: [u32; 3], args: &mut [HostArg], threads: usize) -> Result<String, CpuError> {
-        for ((name, kind), arg) in self.params().iter().zip(&*args) {
+        let mut allocations = Vec::new();
+        for ((name, kind), arg) in self.params().iter().zip(&mut *args) {
+            if let (ParamKind::View { elem, .. }, HostArg::Tensor(t)) | (ParamKind::Ptr { elem, .. }, HostArg::Ptr(t)) =
+                (kind, &mut *arg)
+            {
+                if t.elem != *elem {
+                    let message = format!("parameter {name} has elements of {elem}, got {}", t.elem);
+                    return Err(CpuError::Arguments(message));
+                }
+                check_alignment(name, t).map_err(CpuError::Arguments)?;
+                allocations.push((t.data.as_mut_ptr(), t.data.len()));
+            }
             if let HostArg::Tensor(t) = arg {
                 check_extent(name, t).map_err(CpuError::Arguments)?;
-            }
-            if let (ParamKind::View { elem, .. }, HostArg::Tensor(t)) | (ParamKind::Ptr { elem, .. }, HostArg::Ptr(t)) =
-                (kind, arg)
-                && t.elem != *elem
-            {
-                let message = format!("parameter {name} has elements of {elem}, got {}", t.elem);
-                return Err(CpuError::Arguments(message));
             }
         }
         let raw: Vec<CpuArg<'_>> = args
@@ -65,9 +77,21 @@ impl CpuKernel {
                 HostArg::Ptr(t) => CpuArg::Ptr(base(t)),
             })
             .collect();
+        if !self.checks_pointers() && self.params().iter().any(|(_, kind)| matches!(kind, ParamKind::Ptr { .. })) {
+            let message =
+                format!("{} takes pointers: compile it with check_pointers to run it on host data", self.name());
+            return Err(CpuError::Arguments(message));
+        }
         // SAFETY: every view lies within its own allocation (checked above), which nobody else uses while `args` is
-        // borrowed. Accesses through raw pointers are the kernel author's promise.
-        unsafe { self.launch(grid, &raw, threads) }
+        // borrowed; accesses through pointers are checked as they happen. What marks and promises in the kernel itself
+        // say of its accesses is for its author and the passes to keep.
+        unsafe {
+            if self.checks_pointers() {
+                self.launch_checked(grid, &raw, &allocations, threads)
+            } else {
+                self.launch(grid, &raw, threads)
+            }
+        }
     }
 }
 
@@ -75,6 +99,15 @@ impl CpuKernel {
 fn base(t: &mut HostTensor) -> *mut u8 {
     let bytes = t.elem.memory_bytes().unwrap_or(1) as usize;
     t.data.as_mut_ptr().wrapping_add(t.offset * bytes)
+}
+
+/// Whether elements are where the processor may expect them.
+fn check_alignment(name: &str, t: &mut HostTensor) -> Result<(), String> {
+    let bytes = t.elem.memory_bytes().unwrap_or(1) as usize;
+    if !t.data.is_empty() && !(base(t) as usize).is_multiple_of(bytes) {
+        return Err(format!("parameter {name}: its data is not aligned to {bytes} bytes"));
+    }
+    Ok(())
 }
 
 /// Whether every element that the extents and strides reach lies in the allocation.

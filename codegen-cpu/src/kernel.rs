@@ -46,6 +46,7 @@ pub enum CpuArg<'a> {
 enum Site {
     Print { message: String, args: Vec<PrintArg> },
     Assert { message: String, loc: SourceLoc, shape: Option<Vec<u32>> },
+    Access { loc: SourceLoc },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,7 @@ pub struct CpuKernel {
     slots: ArgSlots,
     sites: Vec<Site>,
     arena_bytes: u64,
+    checks_pointers: bool,
     entry: KernelFn,
     // Keeps the code of `entry` mapped.
     _jit: Jit,
@@ -70,7 +72,12 @@ pub struct CpuKernel {
 
 impl CpuKernel {
     /// Links the object code of a lowered kernel.
-    pub(crate) fn link(func: &Function, lowered: &Lowered, object: &[u8]) -> Result<Self, CpuError> {
+    pub(crate) fn link(
+        func: &Function,
+        lowered: &Lowered,
+        object: &[u8],
+        checks_pointers: bool,
+    ) -> Result<Self, CpuError> {
         let jit = Jit::link(&func.name, object)?;
         let address = jit.address(&func.name)?;
         // SAFETY: the lowering made the function of this name with this signature.
@@ -81,6 +88,7 @@ impl CpuKernel {
             slots: ArgSlots::of(func),
             sites: lowered.sites.iter().map(|s| site(func, s)).collect(),
             arena_bytes: lowered.arena_bytes,
+            checks_pointers,
             entry,
             _jit: jit,
         })
@@ -94,6 +102,11 @@ impl CpuKernel {
     /// Names and kinds of the parameters.
     pub(crate) fn params(&self) -> &[(String, ParamKind)] {
         &self.params
+    }
+
+    /// Whether accesses through pointers are checked.
+    pub fn checks_pointers(&self) -> bool {
+        self.checks_pointers
     }
 
     /// Bytes of memory that each running program uses for tiles.
@@ -115,7 +128,47 @@ impl CpuKernel {
     ///   argument.
     /// - What the kernel writes must not be used by others meanwhile.
     pub unsafe fn launch(&self, grid: [u32; 3], args: &[CpuArg<'_>], threads: usize) -> Result<String, CpuError> {
-        let words = self.pack(args)?;
+        if self.checks_pointers {
+            return Err(CpuError::Arguments(format!("{} was compiled to be launched with its allocations", self.name)));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.run(self.pack(args)?, grid, threads) }
+    }
+
+    /// As [`Self::launch`], for a kernel that was compiled with
+    /// [`check_pointers`](crate::CpuOptions::check_pointers): accesses through pointers that touch none of
+    /// `allocations` (first address and bytes of the memory behind each view and pointer argument, in order) stop the
+    /// kernel with an error.
+    ///
+    /// # Errors
+    /// As [`Self::launch`].
+    ///
+    /// # Safety
+    /// As [`Self::launch`], but for pointers: instead every allocation must be valid for the time of the launch.
+    pub unsafe fn launch_checked(
+        &self,
+        grid: [u32; 3],
+        args: &[CpuArg<'_>],
+        allocations: &[(*mut u8, usize)],
+        threads: usize,
+    ) -> Result<String, CpuError> {
+        let memories = self.params.iter().filter(|(_, kind)| !matches!(kind, ParamKind::Scalar { .. })).count();
+        if allocations.len() != memories {
+            return Err(CpuError::Arguments(format!(
+                "{} has {memories} arguments in memory, got {} allocations",
+                self.name,
+                allocations.len()
+            )));
+        }
+        let mut words = self.pack(args)?;
+        words.extend(allocations.iter().flat_map(|&(base, bytes)| [base as usize as u64, bytes as u64]));
+        // SAFETY: as the caller promises.
+        unsafe { self.run(words, grid, threads) }
+    }
+
+    /// # Safety
+    /// As [`Self::launch`]; the words are those of this kernel's arguments.
+    unsafe fn run(&self, words: Vec<u64>, grid: [u32; 3], threads: usize) -> Result<String, CpuError> {
         let sink = Sink {
             kernel: self,
             printed: Mutex::new(Vec::new()),
@@ -285,13 +338,23 @@ unsafe extern "C" fn on_fail(context: *const LaunchContext, program: *const [i64
     let (context, program) = unsafe { (&*context, *program) };
     // SAFETY: as in `on_print`.
     let sink = unsafe { &*context.sink.cast::<Sink<'_>>() };
-    let Some(Site::Assert { message, loc, shape }) = sink.kernel.sites.get(number as usize) else { return };
     let [x, y, z] = program;
-    let mut diagnostic =
-        Diagnostic::error(format!("assertion failed: {message}")).at(loc).note(format!("in program ({x}, {y}, {z})"));
-    if let Some(shape) = shape {
-        diagnostic = diagnostic.note(format!("at element {:?}", unravel(element, shape)));
-    }
+    let place = format!("in program ({x}, {y}, {z})");
+    let diagnostic = match sink.kernel.sites.get(number as usize) {
+        Some(Site::Assert { message, loc, shape }) => {
+            let diagnostic = Diagnostic::error(format!("assertion failed: {message}")).at(loc).note(place);
+            match shape {
+                Some(shape) => diagnostic.note(format!("at element {:?}", unravel(element, shape))),
+                None => diagnostic,
+            }
+        }
+        Some(Site::Access { loc }) => {
+            Diagnostic::error("an access through a pointer lies outside every argument's allocation")
+                .at(loc)
+                .note(place)
+        }
+        Some(Site::Print { .. }) | None => return,
+    };
     let number = number_of(program, context);
     let mut failed = sink.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if failed.as_ref().is_none_or(|(first, _)| number < *first) {
@@ -338,5 +401,6 @@ fn site(func: &Function, site: &CallSite) -> Site {
                 shape: func.ty(*cond).tile().map(|t| t.shape.to_vec()),
             }
         }
+        CallSite::Access(op) => Site::Access { loc: func.locs.get(func.op(*op).loc).clone() },
     }
 }

@@ -60,11 +60,10 @@ impl Prepared {
     /// # Errors
     /// [`Error::Compile`].
     pub fn cpu(function: &Function) -> Result<Self> {
-        let kernel = CpuCompiler::new(CpuOptions::default()).compile(function).map_err(|e| Error::Compile {
-            kernel: function.name.clone(),
-            target: "cpu".into(),
-            message: e.to_string(),
-        })?;
+        let kernel =
+            CpuCompiler::new(CpuOptions { check_pointers: true, ..CpuOptions::default() }).compile(function).map_err(
+                |e| Error::Compile { kernel: function.name.clone(), target: "cpu".into(), message: e.to_string() },
+            )?;
         Ok(Self { kernel, function: function.clone() })
     }
 

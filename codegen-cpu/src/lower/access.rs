@@ -7,11 +7,12 @@ use tegula_ir::function::{Op, Value};
 use tegula_ir::ops::{Access, Address, OpKind};
 use tegula_ir::types::{Elem, ScalarType};
 
-use super::Lowering;
 use super::eval::{Coord, Mode, Site};
+use super::{CallSite, Lowering};
 use crate::plan::buffers::element_bytes;
 use crate::plan::group::address_of;
 use crate::plan::index::strides;
+use crate::plan::memory::{Origin, origin};
 use crate::plan::{BufferId, Place};
 
 /// Size from which on a tensor is not expected to be found in a cache when it is read next.
@@ -113,6 +114,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     pub fn load(
         &mut self,
         site: &mut Site<'c>,
+        op: Op,
         addr: &Address,
         mask: Option<Val<'c>>,
         pad: Val<'c>,
@@ -127,6 +129,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let ty = self.memory_ty(elem);
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
+        self.check_addresses(op, addr, &place, mask, bytes, lanes);
         let flags = self.flags(access);
         let stored_pad = self.pack_element(elem, pad);
         let pads = b.broadcast(stored_pad, lanes);
@@ -171,6 +174,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     pub fn store(
         &mut self,
         site: &mut Site<'c>,
+        op: Op,
         addr: &Address,
         mask: Option<Val<'c>>,
         v: Val<'c>,
@@ -184,6 +188,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let lanes = b.lanes(v);
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
+        self.check_addresses(op, addr, &place, mask, bytes, lanes);
         let mut flags = self.flags(access);
         let v = self.pack_element(elem, v);
         if site.mode == Mode::Stream && matches!(place, Lanes::Contiguous(_)) && mask.is_none() {
@@ -312,17 +317,61 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
-    /// Address and bounds of one element, for ops that handle elements one by one.
+    /// Leaves the kernel where an access through a pointer touches what belongs to no argument.
+    fn check_addresses(
+        &mut self,
+        op: Op,
+        addr: &Address,
+        place: &Lanes<'c>,
+        mask: Option<Val<'c>>,
+        bytes: u32,
+        lanes: u32,
+    ) {
+        let Some(allocations) = self.allocations.clone() else { return };
+        if origin(self.func, addr) != Origin::Pointer {
+            return;
+        }
+        let b = self.b.clone();
+        let addresses = match *place {
+            Lanes::One(p) => b.broadcast(b.to_address(p), lanes),
+            Lanes::Contiguous(p) => {
+                let distances = b.mul(b.iota(64, lanes), b.broadcast(b.i64(bytes.into()), lanes));
+                b.add(b.broadcast(b.to_address(p), lanes), distances)
+            }
+            Lanes::Spread(p) => b.to_address(p),
+        };
+        let mut inside = b.broadcast(b.bool(false), lanes);
+        for (first, size) in allocations {
+            let offset = b.sub(addresses, b.broadcast(first, lanes));
+            let end = b.add(offset, b.int_like(offset, bytes.into()));
+            let size = b.broadcast(size, lanes);
+            inside = b.or(inside, b.and(b.icmp(ULT, offset, size), b.icmp(inkwell::IntPredicate::ULE, end, size)));
+        }
+        if let Some(mask) = mask {
+            inside = b.or(inside, b.not(b.broadcast(mask, lanes)));
+        }
+        let number = self.site_number(CallSite::Access(op));
+        self.check_or_leave(b.all(inside), |this| {
+            let callee = this.callback(crate::abi::FAIL_OFFSET);
+            this.b.call_pointer(callee, &[this.context, this.program, number, this.b.i64(-1)]);
+        });
+    }
+
+    /// Address of one element and whether it is touched, for ops that handle elements one by one.
     pub fn locate_one(
         &mut self,
         site: &mut Site<'c>,
+        op: Op,
         addr: &Address,
+        mask: Option<Val<'c>>,
         t: ScalarType,
         at: &[Coord<'c>],
     ) -> (Val<'c>, Option<Val<'c>>) {
-        match self.locate(site, addr, t, at, 1) {
-            (Lanes::One(p), mask) => (p, mask),
-            (Lanes::Contiguous(p) | Lanes::Spread(p), mask) => (p, mask),
+        let (place, bounds) = self.locate(site, addr, t, at, 1);
+        let mask = self.and_masks(&[bounds, mask]);
+        self.check_addresses(op, addr, &place, mask, element_bytes(Elem::Scalar(t)), 1);
+        match place {
+            Lanes::One(p) | Lanes::Contiguous(p) | Lanes::Spread(p) => (p, mask),
         }
     }
 

@@ -59,8 +59,8 @@ impl<'c> Lowering<'_, 'c, '_> {
             this.eval(site, v, at, 1)
         };
         let mask = mask.map(|m| operand(self, site, m));
-        let (pointer, bounds) = self.locate_one(site, addr, t, at);
-        let on = self.and_masks(&[bounds, mask]).unwrap_or_else(|| b.bool(true));
+        let (pointer, on) = self.locate_one(site, op, addr, mask, t, at);
+        let on = on.unwrap_or_else(|| b.bool(true));
         let zero = b.zero(self.register_ty(Elem::Scalar(t)));
         match func.kind(op) {
             OpKind::AtomicRmw { op, value, ordering, .. } => {

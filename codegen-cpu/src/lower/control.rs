@@ -107,7 +107,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 let t = self.elem(data.results[0]).scalar().expect("tensors hold numbers");
                 let pad = pad.map_or_else(|| b.zero(self.register_ty(Elem::Scalar(t))), |p| self.scalar(p));
                 let mut site = Site::new(Mode::General, None);
-                let v = self.load(&mut site, addr, mask, pad, t, &[], 1, access);
+                let v = self.load(&mut site, op, addr, mask, pad, t, &[], 1, access);
                 set(self, v);
             }
             OpKind::Store { addr, value, mask, access } => {
@@ -115,7 +115,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 let t = self.elem(*value).scalar().expect("tensors hold numbers");
                 let v = self.scalar(*value);
                 let mut site = Site::new(Mode::General, None);
-                self.store(&mut site, addr, mask, v, t, &[], access);
+                self.store(&mut site, op, addr, mask, v, t, &[], access);
             }
             OpKind::Cat { parts, axis } => {
                 let mut offset = 0;

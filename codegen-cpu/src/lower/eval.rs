@@ -206,7 +206,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 if lanes > 1 && self.ahead.contains(&op) {
                     self.prefetch_next_row(site, addr, t, at, lanes);
                 }
-                self.load(site, addr, mask, pad, t, at, lanes, access)
+                self.load(site, op, addr, mask, pad, t, at, lanes, access)
             }
             OpKind::GatherAxis { x, index, axis } => {
                 let axis = usize::from(*axis);

@@ -88,6 +88,8 @@ pub enum CallSite {
     Print(Op),
     /// An `assert`.
     Assert(Op),
+    /// An access through a pointer.
+    Access(Op),
 }
 
 /// What the lowering gives besides the function.
@@ -114,6 +116,8 @@ pub(crate) struct Lowering<'a, 'c, 'm> {
     pub arena_bytes: u64,
     /// Loads in the nest at hand that fetch the next row ahead.
     pub ahead: HashSet<Op>,
+    /// First address and size in bytes of each argument's allocation, where accesses through pointers are checked.
+    pub allocations: Option<Vec<(Val<'c>, Val<'c>)>>,
 }
 
 /// Lowers a kernel into `module` under its own name.
@@ -126,6 +130,7 @@ pub fn lower<'c>(
     func: &Function,
     plan: &Plan,
     target: VectorTarget,
+    check_pointers: bool,
 ) -> Result<Lowered, CodegenError> {
     check(func)?;
     let pointer = context.ptr_type(inkwell::AddressSpace::default());
@@ -156,8 +161,12 @@ pub fn lower<'c>(
         sites: Vec::new(),
         arena_bytes: plan.arena_bytes,
         ahead: HashSet::new(),
+        allocations: None,
     };
     lowering.params(param(abi::ARGS));
+    if check_pointers {
+        lowering.allocations = Some(lowering.read_allocations(param(abi::ARGS)));
+    }
     lowering.block(func.body);
     Ok(Lowered { sites: lowering.sites, arena_bytes: lowering.arena_bytes })
 }
@@ -249,6 +258,17 @@ impl<'c> Lowering<'_, 'c, '_> {
                 }
             }
         }
+    }
+
+    /// The allocations behind the arguments, which follow them (see [`abi::ArgSlots::allocations`]).
+    fn read_allocations(&self, args: Val<'c>) -> Vec<(Val<'c>, Val<'c>)> {
+        let b = &self.b;
+        let word = |slot: usize| {
+            let at = b.element(args, b.i64(slot as i64), 8);
+            b.load(b.int(64).into(), at, 8, MemoryFlags { invariant: true, ..MemoryFlags::default() })
+        };
+        let slots = abi::ArgSlots::of(self.func);
+        slots.allocations(self.func).map(|slot| (word(slot), word(slot + 1))).collect()
     }
 
     /// Type of an element in a register. Pointers are 64-bit integers, 16-bit floats their bits: LLVM handles vectors

@@ -227,7 +227,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                     let v = self.eval(site, *value, at, lanes);
                     let mask = mask.map(|m| self.eval(site, m, at, lanes));
                     let t = self.elem(*value).scalar().expect("tensors hold numbers");
-                    self.store(site, addr, mask, v, t, at, access);
+                    self.store(site, op, addr, mask, v, t, at, access);
                 }
                 (Root::Tile(v), _) => {
                     let value = self.eval_inline(site, v, at, lanes);

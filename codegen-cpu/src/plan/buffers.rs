@@ -15,7 +15,7 @@ use super::group::makes;
 use super::index::SymCoord;
 use super::place::Placement;
 use super::reads::{Reads, shape_of};
-use super::{Buffer, BufferId, Group, Nest, Place, Plan, Root, Step};
+use super::{Buffer, BufferId, Group, Place, Plan, Root, Step};
 
 /// Bytes after each buffer that a vector access at its end may touch.
 const SLACK: u64 = 256;
@@ -554,12 +554,4 @@ fn pack(buffers: &mut [Buffer], lives: &[Life]) -> u64 {
         placed.push(i);
     }
     total
-}
-
-/// The nests of a list of steps, for tests and dumps.
-pub fn nests(steps: &[Step]) -> impl Iterator<Item = &Nest> {
-    steps.iter().flat_map(|s| match s {
-        Step::Group(g) => g.nests.as_slice(),
-        Step::Op(_) => &[],
-    })
 }

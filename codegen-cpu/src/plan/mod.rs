@@ -136,3 +136,6 @@ impl Plan {
         &self.buffers[id.0 as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,6 @@
 //! Every elementwise op on every element type it takes, with any bits, against the interpreter.
 
-mod common;
-
-use common::{Values, check_with, parse, tensor_of, zeros};
+use crate::common::{Values, check_with, parse, tensor_of, zeros};
 use std::fmt::Write;
 use tegula_ir::exec::HostArg;
 use tegula_ir::function::Function;

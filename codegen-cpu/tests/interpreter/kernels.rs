@@ -1,8 +1,6 @@
 //! Kernels of every kind, at sizes that do not fit, against the interpreter.
 
-mod common;
-
-use common::{check, check_exact, tensor, zeros};
+use crate::common::{check, check_exact, tensor, zeros};
 use tegula_ir::exec::HostArg;
 use tegula_ir::literal::Literal;
 use tegula_ir::types::ScalarType::*;
@@ -99,7 +97,7 @@ fn matmul_in_a_loop() {
 /// Division of a row by one number takes another way than other divisions, and must give the same.
 #[test]
 fn rows_divided_by_one_number() {
-    let mut values = common::Values::new(21);
+    let mut values = crate::common::Values::new(21);
     let mut any = |edges: bool| {
         let r = values.next();
         let float = match r % 8 {
@@ -112,8 +110,10 @@ fn rows_divided_by_one_number() {
     };
     for edges in [false, true] {
         for _ in 0..8 {
-            let (x, y) =
-                (common::tensor_of(F32, &[24, 200], || any(edges)), common::tensor_of(F32, &[24], || any(edges)));
+            let (x, y) = (
+                crate::common::tensor_of(F32, &[24, 200], || any(edges)),
+                crate::common::tensor_of(F32, &[24], || any(edges)),
+            );
             check_exact(
                 "kernel @divide(%x: view<2d, f32> read, %y: view<1d, f32> read, %o: view<2d, f32> write) {
                    %zero = constant 0 : i64

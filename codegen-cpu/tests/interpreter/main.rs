@@ -1,0 +1,6 @@
+//! Kernels on the CPU against the reference interpreter.
+
+mod common;
+mod kernels;
+mod ops;
+mod pointers;
