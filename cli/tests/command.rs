@@ -1,0 +1,134 @@
+//! The command from outside: output, JSON, exit statuses, one-line errors.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn tegula(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tegula")).args(args).output().expect("the command starts")
+}
+
+fn success(args: &[&str]) -> String {
+    let output = tegula(args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Standard error, which must be one line, of a call that must exit with 2.
+fn usage_error(args: &[&str]) -> String {
+    let output = tegula(args);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "{args:?}: {error}");
+    error
+}
+
+#[test]
+fn kernels_are_listed() {
+    let table = success(&["kernels"]);
+    assert!(table.lines().any(|l| l.starts_with("matmul ") && l.contains("BM=64")));
+    let json: Value = serde_json::from_str(&success(&["kernels", "--json"])).expect("JSON");
+    let softmax = json.as_array().expect("an array").iter().find(|k| k["name"] == "softmax").expect("softmax");
+    assert_eq!(softmax["params"][0]["name"], "x");
+    assert_eq!(softmax["dims"][1]["name"], "N");
+    assert!(softmax["source"].as_str().expect("a string").contains("softmax.rs:"));
+}
+
+#[test]
+fn every_stage_can_be_shown() {
+    for (target, emit, part) in [
+        ("cpu", "tile", "kernel @softmax"),
+        ("cpu", "tile-opt", "kernel @softmax"),
+        ("cpu", "llvm", "define"),
+        ("cpu", "asm", "softmax"),
+        ("sm_80", "layout", "#l0 = layout<"),
+        ("sm_90a", "ptx", ".target sm_90a"),
+        ("sm_90a", "llvm", "ptx_kernel"),
+        ("gfx942", "tile-opt", "kernel @softmax"),
+        ("gfx942", "asm", "amdgcn-amd-amdhsa--gfx942"),
+    ] {
+        let text = success(&["compile", "softmax", "--dim", "N=256", "--target", target, "--emit", emit]);
+        assert!(text.contains(part), "{target} {emit}: no {part}");
+    }
+    // With the defaults left out.
+    assert!(!success(&["compile", "add"]).is_empty());
+}
+
+#[test]
+fn objects_are_written() {
+    let folder = std::env::temp_dir().join(format!("tegula-command-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for target in ["cpu", "gfx942"] {
+        let file = folder.join(target);
+        let path = file.to_str().expect("a path in UTF-8");
+        let args = ["compile", "add", "--target", target, "--emit", "object", "-o", path, "--json"];
+        let report: Value = serde_json::from_str(&success(&args)).expect("JSON");
+        let object = std::fs::read(&file).expect("the object");
+        assert_eq!(&object[..4], b"\x7fELF");
+        assert_eq!(report["bytes"], object.len());
+        assert_eq!(report["threads"].is_null(), target == "cpu");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder can go");
+}
+
+#[test]
+fn kernels_run_and_are_checked() {
+    for device in ["cpu", "interp", "vgpu:sm_90a"] {
+        let json =
+            success(&["run", "softmax", "--device", device, "--size", "M=3", "--size", "N=65", "--check", "--json"]);
+        let outcome: Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(outcome["ok"], true);
+        assert!(outcome["error"].as_f64().expect("a number") <= outcome["bound"].as_f64().expect("a number"));
+    }
+}
+
+#[test]
+fn passes_run_on_files() {
+    let file = std::env::temp_dir().join(format!("tegula-command-{}.tile", std::process::id()));
+    let text = "kernel @k(%x: view<1d, i32> write) {\n  %a = constant 2 : i32\n  %b = add %a, %a : i32\n  \
+                %i = constant 0 : i64\n  store %b, %x gather [%i]\n  return\n}\n";
+    std::fs::write(&file, text).expect("the file");
+    let path = file.to_str().expect("a path in UTF-8");
+    let out = success(&["opt", path, "--passes", "canonicalize,dce"]);
+    assert!(out.contains("constant 4 : i32") && !out.contains("add"), "{out}");
+    assert_eq!(tegula(&["opt", path, "--passes", "canonicalise"]).status.code(), Some(1));
+    std::fs::remove_file(&file).expect("the file can go");
+}
+
+#[test]
+fn wrong_command_lines_name_the_nearest_choice() {
+    for (args, part) in [
+        (&["compile", "sofmax"][..], "did you mean `softmax`?"),
+        (&["compile", "add", "--target", "sm_91"], "sm_9"),
+        (&["compile", "matmul", "--dim", "BX=3"], "B"),
+        (&["compile", "matmul", "--dim", "BM"], "--dim BM=128"),
+        (&["compile", "add", "--dtype", "f17"], "f16"),
+        (&["compile", "add", "--emit", "tyle"], "tile"),
+        (&["compile", "add", "--target", "gfx942", "--emit", "ptx"], "--emit asm"),
+        (&["run", "add", "--size", "M=3"], "N"),
+        (&["run", "add", "--device", "vgpu:sm_80a"], "vgpu:sm_80"),
+        (&["run", "attention", "--variant", "casual"], "causal"),
+        (&["kernals"], "kernels"),
+        (&["opt", "/nowhere/file.tile"], "cannot read"),
+        (&[], "--help"),
+    ] {
+        let error = usage_error(args);
+        assert!(error.contains(part), "{args:?}: no `{part}` in: {error}");
+    }
+}
+
+#[test]
+fn the_doctor_tells_what_is_here() {
+    let findings: Value = serde_json::from_str(&success(&["doctor", "--json"])).expect("JSON");
+    assert!(findings.as_array().expect("an array").iter().any(|f| f["what"] == "LLVM" && f["found"] == true));
+}
+
+#[test]
+fn the_demo_runs() {
+    let folder = std::env::temp_dir().join(format!("tegula-demo-{}", std::process::id()));
+    let out = success(&["demo", "--small", "--output", folder.to_str().expect("a path in UTF-8")]);
+    assert!(out.contains("GFLOP/s") && out.contains("matmul"));
+    assert!(folder.join("softmax_f32.gfx942.hsaco").exists() && folder.join("matmul_f16.sm_90a.ptx").exists());
+    std::fs::remove_dir_all(&folder).expect("the folder can go");
+}
