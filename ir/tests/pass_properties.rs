@@ -79,3 +79,115 @@ preserve! {
     aggressive_pipeline: default_pass_list(OptLevel::Aggressive), true;
     everything: "unroll,if-convert,canonicalize,cse,licm,simplify-address,expand-math,canonicalize,cse,licm,dce", false;
 }
+
+/// Kernels over the tiles of an output and the tiles along a second axis of an input, for any extents, tile sizes and
+/// promises: what `bounds-elim` marks holds, which the interpreter checks at every access.
+mod tiled {
+    use super::*;
+    use tegula_ir::exec::{HostArg, HostTensor, grid_of};
+    use tegula_ir::literal::Literal;
+    use tegula_ir::text::parse_function;
+    use tegula_ir::types::ScalarType;
+
+    /// The numbers that such a kernel is made from.
+    #[derive(Clone, Debug)]
+    struct Shape {
+        /// Extents in units of the promised divisors.
+        units: [i64; 3],
+        divisors: [i64; 3],
+        /// Tile sizes, and by what the counters are scaled.
+        tiles: [i64; 3],
+        scales: [i64; 3],
+        /// How the count of tiles is written, and where loops start.
+        form: u8,
+        lower: i64,
+        limit: i64,
+    }
+
+    fn shapes() -> impl Strategy<Value = Shape> {
+        let three = |range: std::ops::Range<i64>| [range.clone(), range.clone(), range];
+        (three(0..5), three(1..7), three(1..7), three(1..7), 0..4u8, -2..3i64, 0..6i64).prop_map(
+            |(units, divisors, tiles, scales, form, lower, limit)| {
+                // Mostly counters are scaled by the tile's size, as kernels do.
+                let scales = std::array::from_fn(|i| if scales[i] > 2 { tiles[i] } else { scales[i] });
+                Shape { units, divisors, tiles, scales, form, lower, limit }
+            },
+        )
+    }
+
+    fn kernel(s: &Shape) -> String {
+        let ([d0, d1, d2], [t0, t1, t2], [s0, s1, s2]) = (s.divisors, s.tiles, s.scales);
+        let (r1, r2, lower) = (t1 - 1, t2 - 1, s.lower);
+        let count = match s.form {
+            0 => "%tk = div %e2r, %t2",
+            1 => "%tk = div %e2, %t2",
+            2 => "%tk0 = div %e2r, %t2\n  %tk = min %limit, %tk0",
+            // In elements, step by step.
+            _ => "%tk = add %e2, %z",
+        };
+        let (step, scale) = if s.form == 3 { (t2, 1) } else { (1, s2) };
+        format!(
+            "
+kernel @k(%x: view<2d, i32> read {{extent_divisor = [{d1}, {d2}]}}, %o: view<2d, i32> write {{extent_divisor = [{d0}, {d1}]}}, %limit: i64) grid(%o = [{t0}, {t1}]) {{
+  %z = constant 0 : i64
+  %pid = program_id 0 : i64
+  %t1 = constant {t1} : i64
+  %r1 = constant {r1} : i64
+  %e1 = view_extent %o axis 1 : i64
+  %e1r = add %e1, %r1
+  %c1 = div %e1r, %t1
+  %j = rem %pid, %c1
+  %i = div %pid, %c1
+  %s0 = constant {s0} : i64
+  %s1 = constant {s1} : i64
+  %oi = mul %i, %s0
+  %oj = mul %j, %s1
+  %t2 = constant {t2} : i64
+  %r2 = constant {r2} : i64
+  %e2 = view_extent %x axis 1 : i64
+  %e2r = add %e2, %r2
+  {count}
+  %lower = constant {lower} : i64
+  %step = constant {step} : i64
+  %scale = constant {scale} : i64
+  %zero = constant 0 : tile<{t1}x{t2}xi32>
+  %sum = for %k = %lower to %tk step %step iter(%c = %zero) {{
+    %ok = mul %k, %scale
+    %v = load %x[%oj, %ok] : tile<{t1}x{t2}xi32>
+    %n = add %c, %v
+    yield %n
+  }}
+  %row = reduce sum %sum axes [1]
+  %row1 = reshape %row : tile<1x{t1}xi32>
+  %out = broadcast %row1 : tile<{t0}x{t1}xi32>
+  store %out, %o[%oi, %oj]
+  return
+}}"
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn marks_of_bounds_elim_hold(s in shapes()) {
+            let f = parse_function(&kernel(&s), "k.tile").unwrap_or_else(|e| panic!("{e}\n{}", kernel(&s)));
+            let mut after = f.clone();
+            for stage in Registry::builtin().pipeline("cse,bounds-elim").unwrap().stages {
+                stage.pass.run(&mut after, &mut PassContext::new()).unwrap();
+            }
+            let [e0, e1, e2]: [i64; 3] = std::array::from_fn(|i| s.units[i] * s.divisors[i]);
+            let mut x = HostTensor::zeros(ScalarType::I32, &[e1, e2]);
+            x.data.iter_mut().enumerate().for_each(|(i, b)| *b = (i % 3) as u8);
+            let o = HostTensor::zeros(ScalarType::I32, &[e0, e1]);
+            let args = [HostArg::Tensor(x), HostArg::Tensor(o), HostArg::Scalar(Literal::Int(s.limit))];
+            let grid = grid_of(&f, &args).unwrap().unwrap();
+            let run = |f: &tegula_ir::Function| {
+                let mut args = args.to_vec();
+                let result = Interpreter::new().run(f, grid, &mut args);
+                result.map(|_| args).map_err(|e| TestCaseError::fail(format!("{e}\n{f}")))
+            };
+            prop_assert_eq!(run(&f)?, run(&after)?);
+        }
+    }
+}

@@ -720,6 +720,28 @@ impl OpKind {
         }
     }
 
+    /// What a memory op accesses.
+    pub const fn address(&self) -> Option<&Address> {
+        match self {
+            Self::Load { addr, .. }
+            | Self::Store { addr, .. }
+            | Self::AtomicRmw { addr, .. }
+            | Self::AtomicCas { addr, .. } => Some(addr),
+            _ => None,
+        }
+    }
+
+    /// What a memory op accesses, to change.
+    pub const fn address_mut(&mut self) -> Option<&mut Address> {
+        match self {
+            Self::Load { addr, .. }
+            | Self::Store { addr, .. }
+            | Self::AtomicRmw { addr, .. }
+            | Self::AtomicCas { addr, .. } => Some(addr),
+            _ => None,
+        }
+    }
+
     /// Whether the op ends its block.
     pub const fn is_terminator(&self) -> bool {
         matches!(self, Self::Yield { .. } | Self::Condition { .. } | Self::Return)

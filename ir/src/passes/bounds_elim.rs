@@ -17,10 +17,10 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
+use crate::analysis::constants::integer;
 use crate::analysis::ranges::{Range, Ranges};
 use crate::diag::Diagnostic;
 use crate::function::{Function, Grid, Op, ParamKind, Value, ValueDef};
-use crate::numeric::int;
 use crate::ops::{Address, AxisSet, BinaryOp, OpKind};
 use crate::pass::{Changed, Pass, PassContext, PassInfo};
 use crate::types::ScalarType;
@@ -47,36 +47,16 @@ impl Pass for BoundsElim {
         let found: Vec<(Op, AxisSet)> = {
             let prover = Prover::new(function);
             let ops = function.ops_in_order();
-            ops.into_iter().filter_map(|op| Some((op, prover.proved(address(function.kind(op))?)))).collect()
+            ops.into_iter().filter_map(|op| Some((op, prover.proved(function.kind(op).address()?)))).collect()
         };
         for (op, proved) in found {
-            let Some(address) = address_mut(&mut function.op_mut(op).kind) else { continue };
+            let Some(address) = function.op_mut(op).kind.address_mut() else { continue };
             let (Address::Tile { in_bounds, .. } | Address::Gather { in_bounds, .. }) = address else { continue };
             marked += u64::from((proved.0 & !in_bounds.0).count_ones());
             in_bounds.0 |= proved.0;
         }
         cx.count("axes without checks", marked);
         Ok((marked > 0).into())
-    }
-}
-
-fn address(kind: &OpKind) -> Option<&Address> {
-    match kind {
-        OpKind::Load { addr, .. }
-        | OpKind::Store { addr, .. }
-        | OpKind::AtomicRmw { addr, .. }
-        | OpKind::AtomicCas { addr, .. } => Some(addr),
-        _ => None,
-    }
-}
-
-fn address_mut(kind: &mut OpKind) -> Option<&mut Address> {
-    match kind {
-        OpKind::Load { addr, .. }
-        | OpKind::Store { addr, .. }
-        | OpKind::AtomicRmw { addr, .. }
-        | OpKind::AtomicCas { addr, .. } => Some(addr),
-        _ => None,
     }
 }
 
@@ -189,13 +169,7 @@ impl<'f> Prover<'f> {
     }
 
     fn constant(&self, v: Value) -> Option<i128> {
-        match self.f.def_kind(v)? {
-            OpKind::Constant { value, ty } => {
-                let t = ty.elem_scalar()?;
-                Some(int::value(t, int::wrap(t, value.as_int()?)))
-            }
-            _ => None,
-        }
+        integer(self.f, v)
     }
 
     /// A value as a multiple of another: `(q, c)` for `q · c` with a positive constant c.

@@ -9,11 +9,11 @@
 use std::collections::HashSet;
 
 use crate::analysis::alias::{Aliases, Root};
+use crate::analysis::constants::integer;
 use crate::analysis::effects::{Writes, accessed, is_speculatable, writes_of};
 use crate::diag::Diagnostic;
 use crate::function::{Block, Function, Op, Value, ValueDef};
-use crate::numeric::int;
-use crate::ops::{Address, CmpOp, OpKind};
+use crate::ops::{Address, OpKind};
 use crate::pass::{Changed, Pass, PassContext, PassInfo};
 
 /// The pass.
@@ -137,12 +137,5 @@ fn cannot_fault(f: &Function, addr: &Address, root: Root) -> bool {
 /// Whether the body of a loop with constant bounds runs at least once.
 fn certainly_runs(f: &Function, loop_op: Op) -> bool {
     let OpKind::For { lower, upper, .. } = f.kind(loop_op) else { return false };
-    let known = |v: Value| match f.def_kind(v) {
-        Some(OpKind::Constant { value, .. }) => value.as_int(),
-        _ => None,
-    };
-    match (known(*lower), known(*upper), f.ty(*lower).elem_scalar()) {
-        (Some(lo), Some(hi), Some(t)) => int::compare(CmpOp::Lt, t, int::wrap(t, lo), int::wrap(t, hi)),
-        _ => false,
-    }
+    matches!((integer(f, *lower), integer(f, *upper)), (Some(lo), Some(hi)) if lo < hi)
 }

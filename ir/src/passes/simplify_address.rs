@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
+use crate::analysis::constants::integer;
 use crate::analysis::ranges::{Range, Ranges};
 use crate::analysis::uses::Uses;
 use crate::diag::Diagnostic;
@@ -52,15 +53,10 @@ impl Pass for SimplifyAddress {
                 | OpKind::Store { addr, .. }
                 | OpKind::AtomicRmw { addr, .. }
                 | OpKind::AtomicCas { addr, .. } => {
-                    let result = e.f.op(op).results.first().copied();
-                    let laid_out = result.is_some_and(|r| e.f.ty(r).layout().is_some());
+                    let laid_out = kind.operands().iter().any(|&v| e.f.ty(v).layout().is_some());
                     if let (false, Some(new)) = (laid_out, as_box(e, &ranges, addr)) {
                         boxes += 1;
-                        if let OpKind::Load { addr, .. }
-                        | OpKind::Store { addr, .. }
-                        | OpKind::AtomicRmw { addr, .. }
-                        | OpKind::AtomicCas { addr, .. } = &mut e.f.op_mut(op).kind
-                        {
+                        if let Some(addr) = e.f.op_mut(op).kind.address_mut() {
                             *addr = new;
                         }
                     }
@@ -116,14 +112,6 @@ fn affine(f: &Function, ranges: &Ranges, v: Value, depth: u32) -> Option<Affine>
         return None;
     }
     let get = |v| affine(f, ranges, v, depth - 1);
-    let literal = |v: Value| match f.def_kind(v) {
-        Some(OpKind::Constant { value, .. }) => value.as_int(),
-        Some(OpKind::Splat { x, .. }) => match f.def_kind(*x) {
-            Some(OpKind::Constant { value, .. }) => value.as_int(),
-            _ => None,
-        },
-        _ => None,
-    };
     match f.def_kind(v)? {
         OpKind::Constant { value, .. } => Some(Affine::constant(int::wrap(t, value.as_int()?), rank)),
         OpKind::Splat { x, .. } => {
@@ -139,7 +127,7 @@ fn affine(f: &Function, ranges: &Ranges, v: Value, depth: u32) -> Option<Affine>
         OpKind::Binary { op: BinaryOp::Add, a, b } if exact(v) => get(*a)?.plus(get(*b)?, 1),
         OpKind::Binary { op: BinaryOp::Sub, a, b } if exact(v) => get(*a)?.plus(get(*b)?, -1),
         OpKind::Binary { op: BinaryOp::Mul, a, b } if exact(v) => {
-            let c = literal(*b)?;
+            let c = i64::try_from(integer(f, *b)?).ok()?;
             let zero = Affine::constant(0, rank);
             zero.plus(get(*a)?, c)
         }

@@ -4,10 +4,10 @@
 //! The author's hint on a loop comes first (`unroll = n`; 1 leaves the loop alone). Without one, `full` and `factor`
 //! say what is done; by default short innermost loops with constant bounds are unrolled whole.
 
+use crate::analysis::constants::integer;
 use crate::diag::Diagnostic;
 use crate::function::{Block, Function, Op, Value};
 use crate::literal::Literal;
-use crate::numeric::int;
 use crate::ops::{BinaryOp, CmpOp, LoopHints, OpKind, Values};
 use crate::pass::{Changed, OptionInfo, Pass, PassContext, PassInfo};
 use crate::passes::clone::{ValueMap, clone_block, clone_ops};
@@ -113,10 +113,7 @@ impl Unroll {
             size += 1;
             innermost &= !matches!(f.kind(op), OpKind::For { .. } | OpKind::While { .. });
         });
-        let known = |v: Value| match f.def_kind(v) {
-            Some(OpKind::Constant { value, .. }) => value.as_int().map(|v| int::value(ty, int::wrap(ty, v))),
-            _ => None,
-        };
+        let known = |v| integer(f, v);
         let trips = match (known(lower), known(upper), known(step)) {
             (Some(lo), Some(hi), Some(s)) if s > 0 => Some(((hi - lo).max(0) + s - 1) / s),
             _ => None,

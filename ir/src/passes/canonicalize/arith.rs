@@ -1,6 +1,6 @@
 //! Algebra of integers, floats and truth values.
 
-use super::literal;
+use crate::analysis::constants::literal;
 use crate::function::{Function, Value};
 use crate::literal::Literal;
 use crate::numeric::{eval, int};

@@ -1,6 +1,6 @@
 //! Loops and branches that run once, never, or carry nothing.
 
-use super::literal;
+use crate::analysis::constants::literal;
 use crate::function::{Op, Value};
 use crate::literal::Literal;
 use crate::numeric::int;

@@ -1,6 +1,6 @@
 //! Evaluation of ops whose operands are known, and computing once what is the same in every element.
 
-use super::literal;
+use crate::analysis::constants::literal;
 use crate::function::Value;
 use crate::literal::Literal;
 use crate::numeric::eval;

@@ -1,6 +1,6 @@
 //! Views, pointers, masks and assertions.
 
-use super::literal;
+use crate::analysis::constants::literal;
 use crate::function::{Op, ParamKind, Value, ValueDef};
 use crate::literal::Literal;
 use crate::ops::{BinaryOp, Fact, OpKind};

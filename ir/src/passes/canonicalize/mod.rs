@@ -24,8 +24,6 @@ mod shape;
 use super::rewrite::{Emitter, Rewrite, rewrite};
 use crate::diag::Diagnostic;
 use crate::function::{Function, Op, Value};
-use crate::literal::Literal;
-use crate::numeric::eval;
 use crate::ops::OpKind;
 use crate::pass::{Changed, Pass, PassContext, PassInfo};
 
@@ -93,17 +91,4 @@ fn same_layout(e: &mut Emitter<'_>, v: Value, replaced: Value) -> Value {
         }
         _ => v,
     }
-}
-
-/// The constant that a value is in every element.
-fn literal(f: &Function, v: Value) -> Option<Literal> {
-    let value = match f.def_kind(v)? {
-        OpKind::Constant { value, .. } => *value,
-        OpKind::Splat { x, .. } => match f.def_kind(*x)? {
-            OpKind::Constant { value, .. } => *value,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some(eval::normalise(f.ty(v).elem_scalar()?, value))
 }
