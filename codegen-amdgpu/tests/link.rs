@@ -5,6 +5,8 @@ use std::process::Command;
 use inkwell::memory_buffer::MemoryBuffer;
 use tegula_codegen::session::{Artifact, Machine, Session, Timings};
 use tegula_codegen::target::Architecture;
+use tegula_codegen_amdgpu::Options;
+use tegula_ir::text::parse_function;
 
 const KERNEL: &str = "
 define amdgpu_kernel void @store_seven(ptr addrspace(1) %p) #0 {
@@ -40,4 +42,12 @@ fn a_code_object_links_and_its_metadata_reads_back() {
         }
         Err(error) => eprintln!("SKIPPED: {readelf} cannot be run: {error}"),
     }
+}
+
+/// A wave has 64 threads: 32 of them are more than a program may have.
+#[test]
+fn too_many_warps_are_refused() {
+    let function = parse_function("kernel @k() num_warps(32) {\n  return\n}", "kernel.tile").unwrap();
+    let error = tegula_codegen_amdgpu::compile(&function, "gfx942", &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("num_warps = 32") && error.contains(".. 16 warps of 64 threads"), "{error}");
 }

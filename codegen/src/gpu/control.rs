@@ -70,6 +70,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let (lower, upper, step) = (self.scalar(*lower), self.scalar(*upper), self.scalar(*step));
         let carried_args = &args[1..];
         let first = self.all_in_types_of(init, carried_args)?;
+        let (being_read, pending) = (self.shared.being_read(), self.hazards.clone());
 
         let e = &self.e;
         let (head, exit) = (e.block("for"), e.block("for.end"));
@@ -100,7 +101,9 @@ impl<'c> Lowering<'_, 'c, '_> {
         let (values, phis) = self.phis(&first);
         self.add_incoming(&phis, &first, from);
         self.add_incoming(&phis, &next, latch);
-        self.shared.set_being_read(true);
+        // The loop may not have run at all.
+        self.shared.set_being_read(self.shared.being_read() || being_read);
+        self.hazards.join(pending);
         self.set_results(&results, carried_args, values)
     }
 

@@ -13,6 +13,20 @@ use super::spread::select_bits;
 use crate::elementwise::{memory_type, register_type};
 use crate::emit::{MemoryFlags, Ty, Val};
 
+/// Shared memory that one conversion uses at a time.
+const WINDOW_BYTES: u32 = 32 * 1024;
+
+/// The most rounds: a tile so large that it needs more takes as much memory as it needs.
+const MAX_ROUNDS: u32 = 32;
+
+/// A place in the window of a round.
+struct Place<'c> {
+    /// Bytes from the start of the window.
+    offset: Val<'c>,
+    /// Whether the place is in this round; `None` is always.
+    inside: Option<Val<'c>>,
+}
+
 impl<'c> Lowering<'_, 'c, '_> {
     /// The registers of a tile of elements `elem` in layout `to`, given those in layout `from`.
     pub(super) fn convert_registers(
@@ -138,6 +152,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         e.bitcast(e.or_disjoint(low, e.shl_const(high, 32)), ty)
     }
 
+    /// Every thread stores what it has and loads what it wants. A tile larger than [`WINDOW_BYTES`] goes through in
+    /// rounds, each of the elements whose offsets have the same top bits.
     fn convert_through_memory(
         &mut self,
         registers: &Registers<'c>,
@@ -145,51 +161,74 @@ impl<'c> Lowering<'_, 'c, '_> {
         from: &LinearLayout,
         plan: &MemoryPlan,
     ) -> Vec<Val<'c>> {
-        let base = self.scratch(plan.bytes().into());
         let memory = memory_type(&self.e, elem);
         let owner = self.owner(from);
         let duplicates = from.free_bits(Dim::Register);
-        self.only_if(owner, |this| {
-            let e = &this.e;
-            for group in plan.store.groups() {
-                if group[0] & duplicates != 0 {
+        let count = plan.load_offsets.in_size(Dim::Register) as usize;
+        let mut result = vec![self.e.poison(register_type(&self.e, elem)); count];
+        let rounds = (plan.bytes() / WINDOW_BYTES).clamp(1, MAX_ROUNDS);
+        let window = plan.bytes() / rounds;
+        for round in 0..rounds {
+            let base = self.scratch(window.into());
+            self.only_if(owner, |this| {
+                for group in plan.store.groups().iter().filter(|group| group[0] & duplicates == 0) {
+                    let place = this.place(&plan.store_offsets, group[0], plan.element_bytes, window, round);
+                    let (address, inside) = (this.e.offset(base, place.offset), place.inside);
+                    this.only_if(inside, |this| {
+                        let e = &this.e;
+                        let elements: Vec<Val<'c>> =
+                            group.iter().map(|&r| to_memory(e, registers[r as usize], elem)).collect();
+                        let align = plan.element_bytes * group.len() as u32;
+                        e.store(e.pack(&elements), address, align, MemoryFlags::default());
+                    });
+                }
+            });
+            self.scratch_written();
+            let e = &self.e;
+            for group in plan.load.groups() {
+                let width = group.len() as u32;
+                let place = self.place(&plan.load_offsets, group[0], plan.element_bytes, window, round);
+                if place.inside.is_some_and(|inside| e.as_const(inside) == Some(0)) {
                     continue;
                 }
-                let elements: Vec<Val<'c>> = group.iter().map(|&r| to_memory(e, registers[r as usize], elem)).collect();
-                let address = this.offset_address(base, &plan.store_offsets, group[0], plan.element_bytes);
-                e.store(e.pack(&elements), address, plan.element_bytes * group.len() as u32, MemoryFlags::default());
-            }
-        });
-        self.scratch_written();
-        let e = &self.e;
-        let count = plan.load_offsets.in_size(Dim::Register) as usize;
-        let mut result = vec![e.poison(register_type(e, elem)); count];
-        for group in plan.load.groups() {
-            let width = group.len() as u32;
-            let address = self.offset_address(base, &plan.load_offsets, group[0], plan.element_bytes);
-            let ty = if width == 1 { memory } else { e.vec_type(memory, width) };
-            let vector = e.load(ty, address, plan.element_bytes * width, MemoryFlags::default());
-            for (&r, element) in group.iter().zip(e.unpack(vector)) {
-                result[r as usize] = from_memory(e, element, elem);
+                let ty = if width == 1 { memory } else { e.vec_type(memory, width) };
+                let address = e.offset(base, place.offset);
+                let vector = e.load(ty, address, plan.element_bytes * width, MemoryFlags::default());
+                for (&r, element) in group.iter().zip(e.unpack(vector)) {
+                    let element = from_memory(e, element, elem);
+                    let slot = &mut result[r as usize];
+                    *slot = place.inside.map_or(element, |inside| e.select(inside, element, *slot));
+                }
             }
         }
         result
     }
 
-    /// Address of the place that `offsets` gives to a register of this thread.
-    fn offset_address(&self, base: Val<'c>, offsets: &LinearLayout, register: u32, bytes: u32) -> Val<'c> {
+    /// Where in the window of a round the place lies that `offsets` gives to a register of this thread.
+    fn place(&self, offsets: &LinearLayout, register: u32, bytes: u32, window: u32, round: u32) -> Place<'c> {
         let e = &self.e;
         let narrow = |dim| offsets.bases(dim).iter().map(|&b| b as u32 * bytes).collect::<Vec<_>>();
         let (lane, lane_mask) = select_bits(e, self.lane, &narrow(Dim::Lane));
         let (warp, warp_mask) = select_bits(e, self.warp, &narrow(Dim::Warp));
-        let thread = e.xor(lane, warp);
+        let (thread, mask) = (e.xor(lane, warp), lane_mask | warp_mask);
         let constant = offsets.apply(&[(Dim::Register, register)]) as u32 * bytes;
-        if constant & (lane_mask | warp_mask) == 0 {
+
+        let low = window - 1;
+        let inner = if mask <= low { thread } else { e.and(thread, e.i32(low.into())) };
+        let offset = if constant & low & mask == 0 {
             // One address a thread, and constant offsets from it.
-            e.offset(e.offset(base, thread), e.i32(constant.into()))
+            e.add(inner, e.i32((constant & low).into()))
         } else {
-            e.offset(base, e.xor(thread, e.i32(constant.into())))
-        }
+            e.xor(inner, e.i32((constant & low).into()))
+        };
+        let wanted = round * window;
+        let inside = if mask & !low == 0 {
+            (constant & !low != wanted).then(|| e.bool(false))
+        } else {
+            let top = e.xor(e.and(thread, e.i32(i64::from(!low))), e.i32((constant & !low).into()));
+            Some(e.icmp(EQ, top, e.i32(wanted.into())))
+        };
+        Place { offset, inside }
     }
 
     /// Whether this thread is the one that acts for each of its elements; `None` if all threads are.

@@ -18,6 +18,10 @@ use crate::emit::{Emitter, Val};
 use crate::error::CodegenError;
 use crate::session::{LineTable, SourceLocation};
 
+/// The most elements of a tile that one thread may hold. A thread has about 250 registers of 32 bits; tiles some way
+/// beyond that live in memory, and far beyond it code grows until compilation takes minutes.
+const MAX_REGISTERS: u32 = 1024;
+
 /// Shorthand of this module's results.
 pub(super) type Result<T> = std::result::Result<T, CodegenError>;
 
@@ -226,6 +230,14 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
                 "a layout over {lanes} lanes and {warps} warps stands in a program of {} lanes and {} warps",
                 arch.warp_size, self.f.num_warps
             )));
+        }
+        let registers = layout.in_size(tegula_ir::layout::Dim::Register);
+        if registers > MAX_REGISTERS {
+            return Err(self.unsupported(
+                "tile",
+                format!("of {:?} with {registers} elements a thread", tile.shape),
+                &format!("a thread holds at most {MAX_REGISTERS}; use more warps, or a smaller tile in a loop"),
+            ));
         }
         Ok(layout)
     }

@@ -125,3 +125,38 @@ fn combine<'c>(e: &Emitter<'c, '_>, a: (Val<'c>, u32), b: (Val<'c>, u32)) -> (Va
     let value = if a.1 & b.1 == 0 { e.or_disjoint(a.0, b.0) } else { e.xor(a.0, b.0) };
     (value, a.1 | b.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Machine, Session};
+
+    /// Lane and warp numbers as constants fold, so that every coordinate is a constant to compare.
+    #[test]
+    fn coordinates_are_those_of_the_layout() {
+        let session = Session::new();
+        let machine = Machine::host().unwrap();
+        let module = session.module("spread", &machine);
+        let ty = session.context().void_type().fn_type(&[], false);
+        let e = Emitter::new(session.context(), &module, module.add_function("f", ty, None));
+        for text in [
+            "128x64: reg d1[1 2 4] d0[16 32 64], lane d1[8 16 32] d0[1 2], warp d0[4 8]",
+            "16x4: reg d0[1 2], lane d0[4 8] d1[1] d1:2^d0:2",
+            "8: reg d0[4] 0, lane d0[1 2] 0 0 0, warp 0",
+        ] {
+            let layout: LinearLayout = text.parse().unwrap();
+            for (lane, warp) in [(0, 0), (1, 0), (5, 1), (7, 3), (30, 2)] {
+                let (lane, warp) = (lane % layout.in_size(Dim::Lane), warp % layout.in_size(Dim::Warp));
+                let spread = Spread::new(&e, &layout, e.i32(lane.into()), e.i32(warp.into()));
+                for r in 0..spread.registers() {
+                    let at = layout.coordinates(&[(Dim::Register, r), (Dim::Lane, lane), (Dim::Warp, warp)]);
+                    for (axis, &want) in at.iter().enumerate() {
+                        assert_eq!(e.as_const(spread.coordinate(&e, r, axis)), Some(want.into()), "{text}");
+                        let (least, most) = spread.range(r, axis);
+                        assert!((least..=most).contains(&want), "{text}");
+                    }
+                }
+            }
+        }
+    }
+}
