@@ -2,7 +2,6 @@
 //!
 //! Nothing in Tegula needs it. `scripts/fetch-ptxas` puts one into `.cache/ptxas`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +42,7 @@ pub fn find() -> Option<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let cached = here.ancestors().map(|folder| folder.join(".cache/ptxas/ptxas")).find(|path| path.is_file());
     let on_path = || {
-        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_else(OsString::new))
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
             .map(|folder| folder.join("ptxas"))
             .find(|path| path.is_file())
     };

@@ -181,7 +181,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     ) -> Vec<Val<'c>> {
         let rows = self.fragments(spread, layout, rank - 2, a);
         let columns = self.fragments(spread, layout, rank - 1, b);
-        let unroll = if step % UNROLL == 0 { UNROLL } else { 1 };
+        let unroll = if step.is_multiple_of(UNROLL) { UNROLL } else { 1 };
         let this = &*self;
         let e = &this.e;
         e.count_loop(0, step, unroll, sums, |k, sums| {

@@ -20,7 +20,7 @@ use crate::session::{LineTable, SourceLocation};
 
 /// The most elements of a tile that one thread may hold. A thread has about 250 registers of 32 bits; tiles some way
 /// beyond that live in memory, and far beyond it code grows until compilation takes minutes.
-const MAX_REGISTERS: u32 = 1024;
+const MAX_REGISTERS: u32 = 512;
 
 /// Shorthand of this module's results.
 pub(super) type Result<T> = std::result::Result<T, CodegenError>;

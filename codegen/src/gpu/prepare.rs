@@ -1,7 +1,6 @@
 //! The passes between Tile IR as written and the lowering.
 
 use tegula_ir::function::Function;
-use tegula_ir::layout::Dim;
 use tegula_ir::layout::rules::{LaidOut, laid_out};
 use tegula_ir::ops::UnaryOp;
 use tegula_ir::pass::{PassManager, PassReport, Registry};
@@ -39,35 +38,5 @@ pub fn prepare(function: &mut Function, architecture: &Architecture) -> Result<O
         .pipeline(&list)
         .map_err(|error| CodegenError::InvalidInput { location: "pass list".to_owned(), message: error.to_string() })?;
     let report = PassManager::new(pipeline).run(function)?;
-    check_registers(function, architecture)?;
     Ok(Some(report))
-}
-
-/// A tile that takes more registers of each thread than this is refused: no GPU has that many, so it could only live in
-/// spilled memory; and unrolled over thousands of registers, LLVM would take minutes.
-const MAX_TILE_REGISTERS: u32 = 512;
-
-/// Refuses a kernel with a tile that is far too large for its threads.
-fn check_registers(function: &Function, architecture: &Architecture) -> Result<(), CodegenError> {
-    for op in function.ops_in_order() {
-        for &result in &function.op(op).results {
-            let Some(tile) = function.ty(result).tile() else { continue };
-            let Some(layout) = &tile.layout else { continue };
-            let words = tile.elem.scalar().map_or(64, |t| t.bits()).div_ceil(32).max(1);
-            let registers = layout.in_size(Dim::Register) * words;
-            if registers > MAX_TILE_REGISTERS {
-                return Err(CodegenError::Unsupported {
-                    location: function.locs.get(function.op(op).loc).to_string(),
-                    op: function.kind(op).mnemonic().to_owned(),
-                    what: format!(
-                        "on {}, {registers} registers in each of the program's threads,",
-                        function.ty(result)
-                    ),
-                    target: format!("{} (limit: {MAX_TILE_REGISTERS})", architecture.name),
-                    way_out: "use more warps, or a smaller tile and a loop over it".to_owned(),
-                });
-            }
-        }
-    }
-    Ok(())
 }

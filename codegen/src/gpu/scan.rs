@@ -111,12 +111,12 @@ impl<'c> Lowering<'_, 'c, '_> {
             for (i, total) in totals.iter_mut().enumerate() {
                 for step in 0..plan.lane_count {
                     let distance = 1u32 << step;
-                    let other = self.from_earlier_lane(total, distance, plan, reverse);
+                    let other = self.earlier_lane(total, distance, plan, reverse);
                     let there = self.e.icmp(UGE, position, self.e.i32(distance.into()));
                     let other = self.only_where(other, there);
                     *total = self.merge(function, &other, total)?;
                 }
-                let earlier = self.from_earlier_lane(total, 1, plan, reverse);
+                let earlier = self.earlier_lane(total, 1, plan, reverse);
                 let there = self.e.icmp(UGE, position, self.e.i32(1));
                 before[i] = Some(self.only_where(earlier, there));
             }
@@ -164,7 +164,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// What the lane `distance` positions before this one has; anything where there is none.
-    fn from_earlier_lane(&self, partial: &Partial<'c>, distance: u32, plan: &ScanBits, reverse: bool) -> Partial<'c> {
+    fn earlier_lane(&self, partial: &Partial<'c>, distance: u32, plan: &ScanBits, reverse: bool) -> Partial<'c> {
         let e = &self.e;
         let offset = i64::from(distance) << plan.lane_start;
         let lane = e.add(self.lane, e.i32(if reverse { offset } else { -offset }));

@@ -290,17 +290,17 @@ impl<'c> Lowering<'_, 'c, '_> {
         let (to, layout) = self.expect_tile(result)?;
         let aligned = (0..tile.rank()).all(|axis| {
             let (whole, part) = (tile.shape[axis], to.shape[axis]);
-            whole == part || (whole.is_power_of_two() && part.is_power_of_two() && offsets[axis] % part == 0)
+            whole == part || (whole.is_power_of_two() && part.is_power_of_two() && offsets[axis].is_multiple_of(part))
         });
         if aligned {
             // The slice fixes the top bits of some coordinates. With those bits in registers it picks registers.
             let mut wanted = (*layout).clone();
             let mut register = 0u32;
-            for axis in 0..tile.rank() {
+            for (axis, &offset) in offsets.iter().enumerate() {
                 let bits = (tile.shape[axis].next_power_of_two() / to.shape[axis].next_power_of_two()).ilog2();
                 let next = wanted.in_size(Dim::Register).ilog2();
                 wanted = wanted.append_registers(axis, bits);
-                register |= (offsets[axis] / to.shape[axis]) << next;
+                register |= (offset / to.shape[axis]) << next;
             }
             let registers = self.registers_in(x, Some(&wanted))?;
             let count = layout.in_size(Dim::Register);
