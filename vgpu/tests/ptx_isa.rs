@@ -226,7 +226,9 @@ fn conversions() {
     );
     check32("cvt.rzi.u32.f32 %r10, %r1;", |a, _, _| if f(a).is_nan() { 0 } else { f(a) as u32 });
     check32("cvt.rn.f32.u32 %r10, %r1;", |a, _, _| (a as f32).to_bits());
-    check32("cvt.sat.s8.s32 %r10, %r1;", |a, _, _| u32::from((a as i32).clamp(-128, 127) as i8 as u8));
+    // A narrower signed result fills the register that holds it with its sign.
+    check32("cvt.sat.s8.s32 %r10, %r1;", |a, _, _| (a as i32).clamp(-128, 127) as u32);
+    check32("cvt.s8.s32 %h1, %r1; cvt.u32.u16 %r10, %h1;", |a, _, _| u32::from(a as i8 as i16 as u16));
     check32("cvt.rpi.f32.f32 %r10, %r1;", |a, _, _| canonical(f(a).ceil()));
     check32("cvt.rn.relu.f16x2.f32 %r10, %r1, %r2;", |a, b, _| {
         let h = |x: u32| match f(x) {

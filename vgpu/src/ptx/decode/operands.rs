@@ -378,6 +378,14 @@ impl Decoder<'_> {
         }
     }
 
+    /// The declared width of the register that the operand is, in bits.
+    pub fn bits_of(&mut self, operand: &Operand) -> Option<u32> {
+        match operand {
+            Operand::Name(name) => self.named_register(name).ok().flatten().map(|(_, bits)| bits),
+            _ => None,
+        }
+    }
+
     /// The operands of a vector, or the single one.
     pub fn vector<'i>(&self, operand: &'i Operand) -> &'i [Operand] {
         match operand {

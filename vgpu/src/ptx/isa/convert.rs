@@ -31,6 +31,8 @@ pub(crate) struct ConvertOp {
     b: u32,
     /// Random bits for `.rs`.
     random: u32,
+    /// Bits of the destination register where a signed result that is narrower is sign-extended to them; else 0.
+    extend: u32,
 }
 
 /// A value on its way.
@@ -93,8 +95,12 @@ impl ConvertOp {
             } else {
                 self.one(source(self.a), random)
             };
-            // A signed byte stands sign-extended in the 16-bit register that holds it.
-            let result = if self.to == Ty::S8 { u64::from(result as u8 as i8 as i16 as u16) } else { result };
+            let result = if self.extend == 0 {
+                result
+            } else {
+                let unused = 64 - self.to.bits();
+                ((result << unused) as i64 >> unused) as u64 & (u64::MAX >> (64 - self.extend))
+            };
             words[lane] = result as u32;
             doubles[lane] = result;
         }
@@ -335,7 +341,21 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
                 return general(
                     d,
                     i,
-                    ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE },
+                    ConvertOp {
+                        to,
+                        from,
+                        mode,
+                        integral,
+                        saturate,
+                        finite,
+                        relu,
+                        ftz,
+                        d: 0,
+                        a: 0,
+                        b: 0,
+                        random: NONE,
+                        extend: 0,
+                    },
                 )
                 .map(Some);
             }
@@ -355,8 +375,12 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             _ => {}
         }
     }
-    general(d, i, ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE })
-        .map(Some)
+    general(
+        d,
+        i,
+        ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE, extend: 0 },
+    )
+    .map(Some)
 }
 
 fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
@@ -384,6 +408,10 @@ fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
     }
     if stochastic {
         op.random = d.word(&sources[expected], Ty::B32)?;
+    }
+    // "Operand Size Exceeding Instruction-Type Size" of the PTX ISA.
+    if op.to.is_integer() && op.to.is_signed() && op.to.bits() < 32 {
+        op.extend = d.bits_of(to).filter(|&bits| bits > op.to.bits() && bits <= 32).unwrap_or(0);
     }
     op.d = if op.to.bits() == 64 { d.double_destination(to)? } else { d.word_destination(to)? };
     Ok(Op::Convert(op))
