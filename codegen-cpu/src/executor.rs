@@ -50,7 +50,7 @@ impl CpuKernel {
     ///
     /// # Errors
     /// [`CpuError::Arguments`] if an argument does not fit its parameter or reaches outside its allocation, or if the
-    /// kernel takes pointers and was not compiled to check them ([`CpuOptions::check_pointers`]);
+    /// kernel uses pointers and was not compiled to check them ([`CpuOptions::check_pointers`]);
     /// [`CpuError::Kernel`] if an assertion or an access through a pointer fails.
     pub fn launch_host(&self, grid: [u32; 3], args: &mut [HostArg], threads: usize) -> Result<String, CpuError> {
         let mut allocations = Vec::new();
@@ -77,9 +77,9 @@ impl CpuKernel {
                 HostArg::Ptr(t) => CpuArg::Ptr(base(t)),
             })
             .collect();
-        if !self.checks_pointers() && self.params().iter().any(|(_, kind)| matches!(kind, ParamKind::Ptr { .. })) {
+        if self.uses_pointers() && !self.checks_pointers() {
             let message =
-                format!("{} takes pointers: compile it with check_pointers to run it on host data", self.name());
+                format!("{} uses pointers: compile it with check_pointers to run it on host data", self.name());
             return Err(CpuError::Arguments(message));
         }
         // SAFETY: every view lies within its own allocation (checked above), which nobody else uses while `args` is

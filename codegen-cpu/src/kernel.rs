@@ -22,6 +22,7 @@ use crate::arena::with_arena;
 use crate::error::CpuError;
 use crate::jit::Jit;
 use crate::lower::{CallSite, Lowered};
+use crate::plan::memory::{Origin, origin};
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,7 @@ pub struct CpuKernel {
     slots: ArgSlots,
     sites: Vec<Site>,
     arena_bytes: u64,
+    uses_pointers: bool,
     checks_pointers: bool,
     entry: KernelFn,
     // Keeps the code of `entry` mapped.
@@ -88,6 +90,7 @@ impl CpuKernel {
             slots: ArgSlots::of(func),
             sites: lowered.sites.iter().map(|s| site(func, s)).collect(),
             arena_bytes: lowered.arena_bytes,
+            uses_pointers: uses_pointers(func),
             checks_pointers,
             entry,
             _jit: jit,
@@ -102,6 +105,11 @@ impl CpuKernel {
     /// Names and kinds of the parameters.
     pub(crate) fn params(&self) -> &[(String, ParamKind)] {
         &self.params
+    }
+
+    /// Whether the kernel accesses memory through pointers, or views made of them.
+    pub fn uses_pointers(&self) -> bool {
+        self.uses_pointers
     }
 
     /// Whether accesses through pointers are checked.
@@ -377,6 +385,20 @@ fn unravel(position: i64, shape: &[u32]) -> Vec<i64> {
         .collect();
     index.reverse();
     index
+}
+
+fn uses_pointers(func: &Function) -> bool {
+    let mut found = false;
+    func.walk(|_, op| {
+        if let OpKind::Load { addr, .. }
+        | OpKind::Store { addr, .. }
+        | OpKind::AtomicRmw { addr, .. }
+        | OpKind::AtomicCas { addr, .. } = func.kind(op)
+        {
+            found |= origin(func, addr) == Origin::Pointer;
+        }
+    });
+    found
 }
 
 fn site(func: &Function, site: &CallSite) -> Site {
