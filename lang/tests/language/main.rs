@@ -3,6 +3,7 @@
 extern crate tegula_lang as tegula;
 
 mod arith;
+mod book;
 mod control;
 mod errors;
 mod examples;
