@@ -2,11 +2,11 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`kernel`] | what a `#[kernel]` function expands to |
-//! | [`device`] | `#[device]` helpers |
-//! | [`staged`] | `#[derive(Staged)]` |
-//! | [`rewrite`] | control flow, comparisons and literals in a body |
-//! | [`path`] | where generated code finds the language |
+//! | `kernel` | what a `#[kernel]` function expands to |
+//! | `device` | `#[device]` helpers |
+//! | `staged` | `#[derive(Staged)]` |
+//! | `rewrite` | control flow, comparisons and literals in a body |
+//! | `path` | where generated code finds the language |
 
 mod device;
 mod kernel;

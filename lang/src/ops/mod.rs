@@ -11,7 +11,6 @@
 //! | [`cast`] | conversions |
 //! | [`reduce`], [`scan`] | along axes |
 //! | [`dot`] | matrix products |
-//! | [`atomics`] | read-modify-write in memory |
 //! | [`random`] | counter-based random numbers |
 //! | [`program`] | coordinates on the grid, barriers, promises, prints and asserts |
 

@@ -1,4 +1,5 @@
-//! Shapes as types: a shape is a tuple of extents, each a [`Dim`] or [`New`].
+//! Shapes as types: a shape is a tuple of extents, each a [`Dim`](dim::Dim) or
+//! [`New`](dim::New).
 //!
 //! | module | subject |
 //! |---|---|

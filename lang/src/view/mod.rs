@@ -7,7 +7,7 @@
 //! | [`access`] | a tile's place in a tensor: load and store |
 //! | [`atomic`] | atomic read-modify-write |
 //! | [`coords`] | positions given by scalars and numbers |
-//! | [`pointer`] | raw pointers |
+//! | [`mod@pointer`] | raw pointers |
 
 pub mod access;
 pub mod atomic;
