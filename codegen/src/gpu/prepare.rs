@@ -4,6 +4,7 @@ use tegula_ir::function::Function;
 use tegula_ir::layout::rules::{LaidOut, laid_out};
 use tegula_ir::ops::UnaryOp;
 use tegula_ir::pass::{PassManager, PassReport, Registry};
+use tegula_ir::passes::{OptLevel, default_pass_list};
 
 use crate::error::CodegenError;
 use crate::target::Architecture;
@@ -19,7 +20,8 @@ pub fn pass_list(architecture: &Architecture) -> String {
         options.push(format!("approx={}", names(architecture.approximate_math)));
     }
     format!(
-        "canonicalize,expand-math{{{}}},canonicalize,cse,dce,assign-layouts{{lanes={}}},dce",
+        "{},expand-math{{{}}},canonicalize,cse,licm,dce,assign-layouts{{lanes={}}},dce",
+        default_pass_list(OptLevel::Default),
         options.join(","),
         architecture.warp_size
     )
