@@ -65,6 +65,9 @@ pub struct CompileArgs {
     /// The kernel and what is chosen of it.
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// Value of a build-time parameter, such as causal=true. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub comptime: Vec<String>,
     /// What to compile for: cpu, or an architecture such as sm_80, sm_90a, gfx942.
     #[arg(long, default_value = "cpu")]
     pub target: String,

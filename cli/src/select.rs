@@ -55,6 +55,24 @@ impl Selection {
         Ok(Self { info, options })
     }
 
+    /// Chooses build-time parameters, each `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// One line with the nearest valid choice.
+    pub fn set(mut self, assignments: &[String]) -> Result<Self> {
+        for text in assignments {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                CliError::Usage(format!("--set {text}: expected a name and a value, as in --set causal=true"))
+            })?;
+            if !self.info.comptime.iter().any(|c| c.name == name) {
+                let what = format!("build-time parameter of `{}` called", self.info.name);
+                return Err(CliError::unknown(&what, name, self.info.comptime.iter().map(|c| c.name)));
+            }
+            self.options = self.options.comptime(name, value);
+        }
+        Ok(self)
+    }
+
     /// Builds the kernel.
     ///
     /// # Errors

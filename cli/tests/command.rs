@@ -56,6 +56,32 @@ fn every_stage_can_be_shown() {
 }
 
 #[test]
+fn every_kernel_compiles_with_nothing_chosen() {
+    let kernels: serde_json::Value = serde_json::from_str(&success(&["kernels", "--json"])).expect("JSON");
+    for kernel in kernels.as_array().expect("an array") {
+        let name = kernel["name"].as_str().expect("a name");
+        assert!(!kernel["instances"].as_array().expect("an array").is_empty(), "{name}");
+        success(&["compile", name, "--emit", "tile"]);
+    }
+}
+
+#[test]
+fn build_time_parameters_are_set_by_name() {
+    let text = |args: &[&str]| success(&[&["compile", "matmul_bias", "--emit", "tile"], args].concat());
+    assert_eq!(text(&[]), text(&["--set", "activation=identity"]));
+    assert_ne!(text(&[]), text(&["--set", "activation=gelu"]));
+    let causal =
+        |value: &str| success(&["compile", "attention", "--emit", "tile", "--set", &format!("causal={value}")]);
+    assert_ne!(causal("true"), causal("false"));
+    let error = usage_error(&["compile", "attention", "--set", "casual=true"]);
+    assert!(error.contains("did you mean `causal`?"), "{error}");
+    let output = tegula(&["compile", "attention", "--set", "causal=maybe"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("`causal` cannot be `maybe`"), "{error}");
+    assert!(error.contains("it is a `bool`"), "{error}");
+}
+
+#[test]
 fn objects_are_written() {
     let folder = std::env::temp_dir().join(format!("tegula-command-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

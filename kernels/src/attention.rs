@@ -13,7 +13,7 @@ pub fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     v: &Tensor<T, 4>,
     out: &mut Tiles<T, (Const<1>, Const<1>, BM, D)>,
     scale: Scalar<f32>,
-    #[comptime] causal: bool,
+    #[comptime(default = false)] causal: bool,
 ) {
     let [batch, head, i, _] = out.index();
     let kv_head = head / (q.extent(1) / k.extent(1));

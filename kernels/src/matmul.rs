@@ -1,5 +1,6 @@
 //! Matrix products: plain, with bias and activation, with `B` stored transposed, batched, and split along K.
 
+use strum::EnumString;
 use tegula::prelude::*;
 
 /// The product of row block `i` of `a` and column block `j` of `b`, accumulated along K.
@@ -32,7 +33,8 @@ pub fn matmul_nt<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tens
 }
 
 /// What is done to a product before it is stored: an activation, chosen when the kernel is built.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Activation {
     /// Nothing.
     #[default]

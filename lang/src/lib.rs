@@ -62,6 +62,7 @@ pub mod __private {
     pub use crate::host::{Arg, PointerTo, TensorArg, TensorArgMut};
     pub use crate::kernel::build::{BuildError, BuildOptions, build};
     pub use crate::kernel::call::{Call, DimSizes, HasDims};
+    pub use crate::kernel::comptime::{HasDefault, HasNoDefault, Parses, ParsesNot, Probe, choose};
     pub use crate::kernel::info::{ComptimeInfo, DEFAULT_DIM, DimInfo, Instance, KernelInfo, ParamInfo};
     pub use crate::kernel::param::Params;
     pub use crate::kernel::{Kernel, Listed};

@@ -76,7 +76,10 @@ pub fn run(library: &Library, args: &Json) -> Result<()> {
     let mut table = Columns::new(&["kernel", "parameters", "dims", "types"]);
     for k in &kernels {
         let params = k.params.iter().map(|p| format!("{}: {}", p.name, p.ty));
-        let comptime = k.comptime.iter().map(|c| format!("#[comptime] {}: {}", c.name, c.ty));
+        let comptime = k.comptime.iter().map(|c| {
+            let default = c.default.map(|d| format!(" = {d}")).unwrap_or_default();
+            format!("#[comptime] {}: {}{default}", c.name, c.ty)
+        });
         let dims: Vec<_> = k.dims.iter().map(|d| format!("{}={}", d.name, d.default)).collect();
         let instances: Vec<_> = k.instances.iter().map(|i| i.join("/")).collect();
         table.row([

@@ -431,17 +431,30 @@ fn listing(
 /// The combinations of element types that the kernel can be built for: each is tried, and those that do not
 /// meet the bounds are left out by the choice of method.
 fn instances(sig: &Signature, options: &Options, name: &Ident, private: &TokenStream) -> TokenStream {
-    if sig.comptime.iter().any(|c| c.default.is_none()) {
-        return quote!(::std::vec::Vec::new());
-    }
     let comptime_types: Vec<_> = sig.comptime.iter().map(|c| &c.ty).collect();
-    let defaults: Vec<&Expr> = sig.comptime.iter().filter_map(|c| c.default.as_ref()).collect();
+    let values = sig.comptime.iter().enumerate().map(|(index, c)| {
+        let ty = &c.ty;
+        let probe = quote!((&#private::Probe::<#ty>(::core::marker::PhantomData)));
+        let default = match &c.default {
+            Some(e) => quote!(::core::option::Option::Some(#e)),
+            None => quote!(#probe.default_value()),
+        };
+        quote!(#private::choose::<#ty>(INFO, #index, options, || #default, |text| #probe.parse_value(text))?)
+    });
+    let import = (!sig.comptime.is_empty()).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::{HasDefault as _, HasNoDefault as _, Parses as _, ParsesNot as _};
+            const INFO: &#private::KernelInfo = <#name::Listing as #private::Listed>::INFO;
+        }
+    });
     let (types, conditions) = (&sig.types, &sig.conditions);
     let type_names: Vec<_> = sig.types.iter().map(|t| &t.ident).collect();
     let clause = (!conditions.is_empty()).then(|| quote!(where #(#conditions),*));
     let kernel = quote!(#name::Kernel<(#(#type_names,)*), (#(#comptime_types,)*)>);
     let tuples = combinations(sig, options, private);
     quote! {
+        #import
         struct Probe<T>(::core::marker::PhantomData<T>);
 
         trait Fits {
@@ -460,7 +473,7 @@ fn instances(sig: &Signature, options: &Options, name: &Ident, private: &TokenSt
                     types: ::std::vec![#(<#type_names as #private::Element>::TYPE),*],
                     build: |options| {
                         let kernel: #kernel =
-                            #name::Kernel { comptime: (#(#defaults,)*), types: ::core::marker::PhantomData };
+                            #name::Kernel { comptime: (#(#values,)*), types: ::core::marker::PhantomData };
                         #private::Kernel::build(&kernel, options)
                     },
                 })

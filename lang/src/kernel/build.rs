@@ -20,6 +20,8 @@ pub struct BuildOptions {
     pub dims: Vec<(String, u32)>,
     /// Element types by the name of the type parameter. Only [`KernelInfo::build`] reads them.
     pub types: Vec<(String, ScalarType)>,
+    /// Build-time parameters as text, by name. Only [`KernelInfo::build`] reads them.
+    pub comptime: Vec<(String, String)>,
     /// Warps per program on GPUs.
     pub num_warps: Option<u32>,
     /// Pipeline stages of loops on GPUs.
@@ -33,6 +35,13 @@ impl BuildOptions {
     #[must_use]
     pub fn dim(mut self, name: impl Into<String>, size: u32) -> Self {
         self.dims.push((name.into(), size));
+        self
+    }
+
+    /// Chooses the value of a build-time parameter, whose type reads it from text.
+    #[must_use]
+    pub fn comptime(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.comptime.push((name.into(), value.into()));
         self
     }
 

@@ -38,7 +38,7 @@ pub struct KernelInfo {
 
 impl KernelInfo {
     /// Builds the kernel for the element types in `options`, or for the first combination if none are given;
-    /// build-time parameters have their defaults.
+    /// likewise build-time parameters, whose defaults are those stated, else those of their types.
     ///
     /// # Errors
     /// If there is no such combination, or as [`super::Kernel::build`].
@@ -52,12 +52,15 @@ impl KernelInfo {
     /// If there is none; the message names those there are.
     pub fn instance(&self, options: &BuildOptions) -> Result<Instance, BuildError> {
         let instances = (self.instances)();
-        if instances.is_empty() {
-            return Err(BuildError::message(
-                self,
-                "the kernel has a build-time parameter without a default",
-                "give it one, as in `#[comptime(default = false)]`, or call the kernel from Rust",
-            ));
+        for (name, _) in &options.comptime {
+            if !self.comptime.iter().any(|c| c.name == name) {
+                let names: Vec<_> = self.comptime.iter().map(|c| c.name).collect();
+                return Err(BuildError::message(
+                    self,
+                    format!("the kernel has no build-time parameter {name}"),
+                    format!("it has: {}", if names.is_empty() { "none".into() } else { names.join(", ") }),
+                ));
+            }
         }
         for (name, _) in &options.types {
             if !self.types.contains(&name.as_str()) {

@@ -5,10 +5,12 @@
 //! | [`info`] | name, parameters, dims: what tools list |
 //! | [`build`] | options, and the function built from them |
 //! | [`param`] | which Rust types a kernel's parameters have |
+//! | [`comptime`] | build-time parameters chosen by name |
 //! | [`call`] | a kernel with its arguments, ready to launch |
 
 pub mod build;
 pub mod call;
+pub mod comptime;
 pub mod info;
 pub mod param;
 
