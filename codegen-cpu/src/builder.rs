@@ -223,7 +223,17 @@ impl<'c, 'm> CpuBuilder<'c, 'm> {
         call.try_as_basic_value().expect_basic("a load gives a value")
     }
 
-    /// Stores the lanes where `mask` holds.
+    /// The lane of a constant mask that is on, if it is the only one.
+    fn only_lane(&self, mask: Val<'c>) -> Option<u32> {
+        if !matches!(mask, Val::VectorValue(v) if v.is_const()) {
+            return None;
+        }
+        let on = |lane: &u32| self.as_const(self.lane(mask, *lane)).is_some_and(|bit| bit != 0);
+        let mut lanes = (0..self.lanes(mask)).filter(on);
+        lanes.next().filter(|_| lanes.next().is_none())
+    }
+
+    /// Stores the lanes where `mask` holds. `align` is that of an element, and its size.
     pub fn masked_store(&self, v: Val<'c>, ptr: Val<'c>, mask: Val<'c>, align: u32) {
         if self.lanes(v) == 1 {
             self.if_then(mask, &[], || {
@@ -231,6 +241,11 @@ impl<'c, 'm> CpuBuilder<'c, 'm> {
                 Vec::new()
             });
             return;
+        }
+        if let Some(lane) = self.only_lane(mask) {
+            // LLVM 22 makes one store of it too, but forgets that the element was narrowed: it writes the wide one.
+            let at = self.element(ptr, self.i64(lane.into()), align);
+            return self.store(self.lane(v, lane), at, align, MemoryFlags::default());
         }
         let call = self.call_overloaded("llvm.masked.store", &[v.get_type(), ptr.get_type()], &[v, ptr, mask]);
         self.align_argument(call, 1, align);

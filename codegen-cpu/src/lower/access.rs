@@ -72,10 +72,18 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.unpack_element(elem, stored)
     }
 
-    /// Reads elements of a tile, which has a whole buffer, at a row-major position.
-    pub fn eval_linear(&mut self, site: &Site<'c>, v: Value, at: Coord<'c>, lanes: u32) -> Val<'c> {
+    /// Reads elements of a tile, which has a whole buffer or is made from nothing, at a row-major position.
+    pub fn eval_linear(&mut self, site: &mut Site<'c>, v: Value, at: Coord<'c>, lanes: u32) -> Val<'c> {
         match self.plan.place(v) {
-            Place::Buffer { buffer, dropped: 0 } => self.buffer_load_linear(site, buffer, at, lanes),
+            // Rows of which there is one are no rows.
+            Place::Buffer { buffer, dropped } if self.shape(v)[..dropped].iter().all(|&extent| extent == 1) => {
+                self.buffer_load_linear(site, buffer, at, lanes)
+            }
+            // A constant, a repeated scalar or a count is inline whoever reads it.
+            Place::Inline => {
+                let at = self.index_of(self.shape(v), at, lanes);
+                self.eval_inline(site, v, &at, lanes)
+            }
             place => unreachable!("{v} is read as a whole, but its place is {place:?}"),
         }
     }
@@ -129,6 +137,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         let ty = self.memory_ty(elem);
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
+        // Masks of all lanes alike are made once.
+        let mask = mask.map(|m| b.broadcast(m, lanes));
         self.check_addresses(op, addr, &place, mask, bytes, lanes);
         let flags = self.flags(access);
         let stored_pad = self.pack_element(elem, pad);
@@ -188,6 +198,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         let lanes = b.lanes(v);
         let (place, bounds) = self.locate(site, addr, t, at, lanes);
         let mask = self.and_masks(&[bounds, mask, if lanes > 1 { site.active } else { None }]);
+        // Masks of all lanes alike are made once.
+        let mask = mask.map(|m| b.broadcast(m, lanes));
         self.check_addresses(op, addr, &place, mask, bytes, lanes);
         let mut flags = self.flags(access);
         let v = self.pack_element(elem, v);

@@ -34,8 +34,9 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     /// Converts by value.
     pub fn convert(&self, conversion: Conversion, x: Val<'c>) -> Val<'c> {
-        let Conversion { from, to, .. } = conversion;
-        if from == to {
+        let Conversion { from, to, saturate, .. } = conversion;
+        // An infinity saturates within its own format too.
+        if from == to && !(saturate && from.is_float()) {
             return x;
         }
         // bf16 comes and goes as `f32`: LLVM turns some operations on its own type into calls of a run-time library.
@@ -136,6 +137,12 @@ impl<'c> Lowering<'_, 'c, '_> {
                 })
                 .collect();
             return b.pack(&lanes);
+        }
+        if t.is_float() && matches!(op, BinaryOp::Min | BinaryOp::Max) && b.lanes(x) == 1 {
+            // LLVM 22 compares scalars with AVX-512's class test where it knows that one of them is no NaN, and then gives
+            // the other one if it is NaN. Behind a fence it does not know.
+            let fence = |v: Val<'c>| b.intrinsic("llvm.arithmetic.fence", &[v.get_type()], &[v]);
+            return arith::binary(b, &Generic, op, t, fence(x), fence(y)).expect("an operation of floats");
         }
         arith::binary(b, &Generic, op, t, x, y).expect("math functions are expanded before")
     }

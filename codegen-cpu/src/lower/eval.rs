@@ -258,6 +258,24 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
+    /// The index at a row-major position: the inverse of [`Self::linear_index`].
+    pub fn index_of(&self, shape: &[u32], at: Coord<'c>, lanes: u32) -> Coords<Coord<'c>> {
+        let b = &self.b;
+        let mut rest = match at {
+            Coord::Affine { base, .. } if lanes == 1 => base,
+            at => self.coord_lanes(&at, lanes),
+        };
+        let mut index: Coords<Coord<'c>> = Coords::new();
+        for &extent in shape.iter().rev() {
+            let extent = b.int_like(rest, extent.into());
+            let c = b.urem(rest, extent);
+            index.push(if lanes == 1 { Coord::uniform(c) } else { Coord::Lanes(c) });
+            rest = b.udiv(rest, extent);
+        }
+        index.reverse();
+        index
+    }
+
     /// Row-major position of an index.
     pub fn linear_index(&self, at: &[Coord<'c>], strides: &[i64], lanes: u32) -> Coord<'c> {
         let b = &self.b;

@@ -12,8 +12,9 @@ use crate::emit::{Emitter, Ty, Val};
 
 /// Converts by value, as [`tegula_ir::ops::OpKind::Cast`] says.
 pub fn convert<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, conversion: Conversion, x: Val<'c>) -> Val<'c> {
-    let Conversion { from, to, .. } = conversion;
-    if from == to {
+    let Conversion { from, to, saturate, .. } = conversion;
+    // An infinity saturates within its own format too.
+    if from == to && !(saturate && from.is_float()) {
         return x;
     }
     match (from.is_float(), to.is_float()) {
