@@ -183,8 +183,9 @@ pub enum OpKind {
     },
     /// Conversion of the element type by value. To integers as Rust's `as`: from a float truncating and
     /// saturating with NaN to zero, from an integer wrapping unless `saturate`. To floats with `rounding`;
-    /// `saturate` gives the largest finite value where the format would overflow. `Bool` converts from "not
-    /// zero", and to 0 or 1.
+    /// `saturate` gives the largest finite value of the same sign where the format would overflow, and for an
+    /// infinite operand, also where `to` is the operand's own type; NaN stays NaN. `Bool` converts from "not zero",
+    /// and to 0 or 1.
     Cast {
         /// Operand.
         x: Value,
@@ -192,7 +193,7 @@ pub enum OpKind {
         to: ScalarType,
         /// Rounding where the result is a float.
         rounding: Rounding,
-        /// Whether overflow gives the nearest finite value.
+        /// Whether overflow and infinities give the nearest finite value.
         saturate: bool,
     },
     /// The same bits under an element type of the same width. Pointers convert from and to `i64` and `u64`.
