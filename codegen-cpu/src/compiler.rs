@@ -1,6 +1,7 @@
 //! The compiler: passes, plan, LLVM, link.
 
 use inkwell::module::Module;
+use tegula_artifact::cpu::{CpuInfo, CpuKernel};
 use tegula_codegen::session::{Artifact, Machine, MachineSpec, Phase, Session, Timings};
 use tegula_ir::function::Function;
 use tegula_ir::pass::{PassManager, Pipeline};
@@ -11,9 +12,10 @@ use tegula_ir::passes::expand_math::ExpandMath;
 use tegula_ir::passes::licm::Licm;
 
 use crate::error::CpuError;
-use crate::kernel::CpuKernel;
+use crate::link::load;
 use crate::lower::{self, Lowered, VectorTarget};
 use crate::plan::Plan;
+use crate::sites;
 
 /// LLVM passes after the lowering, which vectorises and unrolls by itself: clean up, no loop or SLP vectoriser.
 const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),\
@@ -46,8 +48,17 @@ pub enum Emit {
     OptimizedLlvmIr,
     /// Assembly text.
     Assembly,
-    /// A relocatable object that holds the kernel under its name (see [`crate::abi`]).
+    /// A relocatable object that holds the kernel under its name (see [`tegula_artifact::cpu::abi`]).
     Object,
+}
+
+/// A kernel as object code.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CompiledCpu {
+    /// A relocatable object that holds the kernel under its name (see [`tegula_artifact::cpu::abi`]).
+    pub object: Vec<u8>,
+    /// What a launcher must know.
+    pub info: CpuInfo,
 }
 
 /// Compiles kernels for the CPU.
@@ -75,14 +86,33 @@ impl CpuCompiler {
     /// # Errors
     /// As [`Self::compile`].
     pub fn compile_timed(&self, func: &Function, timings: &mut Timings) -> Result<CpuKernel, CpuError> {
+        let compiled = self.object_timed(func, timings)?;
+        timings.measure(Phase::Link, || load(func, compiled.info, &compiled.object))
+    }
+
+    /// Compiles a kernel to an object that [`load`] takes.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn object(&self, func: &Function) -> Result<CompiledCpu, CpuError> {
+        self.object_timed(func, &mut Timings::default())
+    }
+
+    fn object_timed(&self, func: &Function, timings: &mut Timings) -> Result<CompiledCpu, CpuError> {
         let func = prepare(func)?;
-        let mut build = |session: &Session, machine: &Machine| {
-            let (module, lowered) = self.lower(session, machine, &func, timings)?;
-            session.optimize(&module, machine, PASSES, timings)?;
-            let object = session.emit(&module, machine, Artifact::Object, timings)?;
-            timings.measure(Phase::Link, || CpuKernel::link(&func, &lowered, &object, self.options.check_pointers))
-        };
-        build(&Session::new(), &Machine::host()?)
+        let session = Session::new();
+        let machine = self.machine()?;
+        let (module, lowered) = self.lower(&session, &machine, &func, timings)?;
+        session.optimize(&module, &machine, PASSES, timings)?;
+        let object = session.emit(&module, &machine, Artifact::Object, timings)?;
+        Ok(CompiledCpu { object, info: sites::info(&func, &lowered, self.options.check_pointers) })
+    }
+
+    fn machine(&self) -> Result<Machine, CpuError> {
+        Ok(match &self.options.machine {
+            Some(spec) => Machine::new(spec.clone())?,
+            None => Machine::host()?,
+        })
     }
 
     /// Compiles a kernel to text or an object.
@@ -91,10 +121,7 @@ impl CpuCompiler {
     /// As [`Self::compile`].
     pub fn emit(&self, func: &Function, emit: Emit) -> Result<Vec<u8>, CpuError> {
         let func = prepare(func)?;
-        let machine = match &self.options.machine {
-            Some(spec) => Machine::new(spec.clone())?,
-            None => Machine::host()?,
-        };
+        let machine = self.machine()?;
         let mut timings = Timings::default();
         let session = Session::new();
         let (module, _) = self.lower(&session, &machine, &func, &mut timings)?;

@@ -1,11 +1,10 @@
 //! The error type of this crate.
 
 use tegula_codegen::CodegenError;
-use tegula_ir::diag::Diagnostic;
 use tegula_ir::pass::PassError;
 use thiserror::Error;
 
-/// Why a kernel could not be compiled or run on the CPU.
+/// Why a kernel could not be compiled for the CPU.
 #[derive(Debug, Error)]
 pub enum CpuError {
     /// A pass refused the kernel.
@@ -22,10 +21,4 @@ pub enum CpuError {
         /// What the linker said.
         message: String,
     },
-    /// The arguments do not fit the kernel's parameters.
-    #[error("{0}")]
-    Arguments(String),
-    /// The kernel failed while it ran.
-    #[error("{0}")]
-    Kernel(Diagnostic),
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tegula_ir::Function;
 use tegula_lang::kernel::BuildOptions;
 
-use crate::backend::Executable;
+use crate::backend::{Backend, Executable};
 use crate::error::Result;
 
 /// What tells compiled kernels apart: the kernel with its element types and build-time parameters, and the options,
@@ -56,6 +56,24 @@ impl KernelCache {
             compile().map(Arc::new)
         })
         .clone()
+    }
+
+    /// Compiles a kernel for a device and brings it there.
+    ///
+    /// # Errors
+    /// If the kernel does not compile, or the device does not take it.
+    pub fn make(&self, function: Function, backend: &dyn Backend) -> Result<Compiled> {
+        let executable = match backend.code_target() {
+            None => backend.load(&function, None)?,
+            Some(_) => {
+                let mut artifact = backend.compile(&function)?;
+                if backend.driver_target().is_some() {
+                    artifact = backend.assemble(&function, artifact)?;
+                }
+                backend.load(&function, Some(&artifact))?
+            }
+        };
+        Ok(Compiled { function, executable })
     }
 
     /// How many kernels were compiled so far.

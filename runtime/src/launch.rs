@@ -102,8 +102,7 @@ impl Prepared {
                 .kernel
                 .build(&key.options)
                 .map_err(|e| Error::compile(kernel, self.device.target(), &e.diagnostics))?;
-            let executable = self.device.backend().compile(&function)?;
-            Ok(Compiled { function, executable })
+            self.device.kernels().make(function, self.device.backend())
         })
     }
 

@@ -364,7 +364,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
         let number = self.site_number(CallSite::Access(op));
         self.check_or_leave(b.all(inside), |this| {
-            let callee = this.callback(crate::abi::FAIL_OFFSET);
+            let callee = this.callback(tegula_artifact::cpu::abi::FAIL_OFFSET);
             this.b.call_pointer(callee, &[this.context, this.program, number, this.b.i64(-1)]);
         });
     }

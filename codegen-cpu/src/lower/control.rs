@@ -9,13 +9,13 @@ use tegula_ir::types::{Elem, Type};
 
 use super::eval::{Coord, Mode, Site};
 use super::{Lowering, Scratch, ViewVal};
-use crate::abi;
 use crate::builder::Slot;
 use crate::plan::buffers::buffer_bytes;
 use crate::plan::index::Coords;
 use crate::plan::place::is_elementwise;
 use crate::plan::reads::Reads;
 use crate::plan::{BufferId, Place, Step};
+use tegula_artifact::cpu::abi;
 
 /// How a value is carried around a loop or out of a branch.
 enum Carry<'c> {

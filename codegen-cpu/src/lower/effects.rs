@@ -7,9 +7,9 @@ use tegula_ir::ops::OpKind;
 
 use super::eval::Coord;
 use super::{CallSite, Lowering, Scratch};
-use crate::abi;
 use crate::plan::Place;
 use crate::plan::buffers::buffer_bytes;
+use tegula_artifact::cpu::abi;
 
 impl<'c> Lowering<'_, 'c, '_> {
     /// Passes the address of each argument's elements, in their memory form.

@@ -1,7 +1,7 @@
 //! Tile IR to LLVM IR for the CPU, following a [`Plan`].
 //!
 //! One function is made a kernel, which runs one program: scalars are SSA values, tiles are computed inline in the
-//! loops of those who read them, or live in the program's arena. The kernel's signature is in [`crate::abi`].
+//! loops of those who read them, or live in the program's arena. The kernel's signature is in [`abi`].
 //!
 //! | module | subject |
 //! |---|---|
@@ -38,9 +38,9 @@ use tegula_ir::function::{Function, Op, ParamKind, Value, ViewSpec};
 use tegula_ir::ops::{BinaryOp, OpKind, UnaryOp};
 use tegula_ir::types::{Elem, ScalarType, Type};
 
-use crate::abi;
 use crate::builder::CpuBuilder;
 use crate::plan::Plan;
+use tegula_artifact::cpu::abi;
 
 /// What the lowering knows of the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

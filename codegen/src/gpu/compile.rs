@@ -1,9 +1,10 @@
 //! From a function to an optimised LLVM module: what all GPU families do before they emit.
 
 use inkwell::module::Module;
+use tegula_artifact::gpu::KernelInfo;
 use tegula_ir::function::Function;
 
-use super::kernel::{KernelInfo, lower_kernel};
+use super::kernel::lower_kernel;
 use super::prepare::prepare;
 use super::target::GpuTarget;
 use crate::error::CodegenError;

@@ -57,6 +57,7 @@ mod spread;
 mod target;
 
 pub use compile::{LlvmText, Optimized, Options, lower_and_optimize};
-pub use kernel::{Component, KernelInfo, KernelParam, lower_kernel};
+pub use kernel::lower_kernel;
 pub use prepare::{pass_list, prepare};
 pub use target::GpuTarget;
+pub use tegula_artifact::gpu::{Component, KernelInfo, KernelParam};

@@ -1,14 +1,17 @@
 //! The processor of this machine as a device. A launch runs to its end before it returns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tegula_codegen_cpu::{CpuArg, CpuCompiler, CpuError, CpuKernel, CpuOptions};
+use tegula_artifact::cpu::{CpuArg, CpuKernel, LaunchError};
+use tegula_artifact::{Artifact, Entry, Format};
+use tegula_codegen::session::MachineSpec;
+use tegula_codegen_cpu::{CpuCompiler, CpuOptions};
 use tegula_ir::Function;
 use tegula_ir::function::ParamKind;
 use tegula_ir::numeric::eval;
 
 use super::host_memory::HostMemory;
-use super::{Arg, Backend, Executable, Memory};
+use super::{Arg, Backend, CodeTarget, Executable, Memory};
 use crate::error::{Error, Result};
 
 /// The CPU device.
@@ -41,12 +44,33 @@ impl Backend for CpuBackend {
         Ok(Arc::new(HostMemory::new("cpu", bytes)?))
     }
 
-    fn compile(&self, function: &Function) -> Result<Arc<dyn Executable>> {
-        let kernel = self.compiler.compile(function).map_err(|e| Error::Compile {
+    fn code_target(&self) -> Option<CodeTarget> {
+        // Code for this very processor: its features decide which instructions there are.
+        static HOST: OnceLock<String> = OnceLock::new();
+        let details = HOST.get_or_init(|| {
+            let host = MachineSpec::host();
+            format!("{} {} {}", host.triple, host.cpu, host.features)
+        });
+        Some(CodeTarget { name: "cpu".into(), details: details.clone() })
+    }
+
+    fn compile(&self, function: &Function) -> Result<Artifact> {
+        let compiled = self.compiler.object(function).map_err(|e| compile_error(function, e.to_string()))?;
+        Ok(Artifact {
             kernel: function.name.clone(),
             target: "cpu".into(),
-            message: e.to_string(),
-        })?;
+            format: Format::Object,
+            entry: Entry::Cpu(compiled.info),
+            code: compiled.object,
+        })
+    }
+
+    fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
+        let Some(Artifact { entry: Entry::Cpu(info), code, .. }) = artifact else {
+            return Err(compile_error(function, "the code is not for the CPU".into()));
+        };
+        let kernel = tegula_codegen_cpu::load(function, info.clone(), code)
+            .map_err(|e| compile_error(function, e.to_string()))?;
         let kinds = function.params.iter().map(|p| p.kind.clone()).collect();
         Ok(Arc::new(CpuExecutable { kernel, kinds, threads: self.threads }))
     }
@@ -54,6 +78,10 @@ impl Backend for CpuBackend {
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
+}
+
+fn compile_error(function: &Function, message: String) -> Error {
+    Error::Compile { kernel: function.name.clone(), target: "cpu".into(), message }
 }
 
 struct CpuExecutable {
@@ -89,12 +117,11 @@ impl Executable for CpuExecutable {
 }
 
 impl CpuExecutable {
-    fn error(&self, e: CpuError) -> Error {
+    fn error(&self, e: LaunchError) -> Error {
         let kernel = self.kernel.name().to_owned();
         match e {
-            CpuError::Arguments(message) => Error::Argument { kernel, message },
-            CpuError::Kernel(d) => Error::KernelFault { kernel, device: "cpu".into(), message: d.render() },
-            other => Error::KernelFault { kernel, device: "cpu".into(), message: other.to_string() },
+            LaunchError::Arguments(message) => Error::Argument { kernel, message },
+            LaunchError::Kernel(d) => Error::KernelFault { kernel, device: "cpu".into(), message: d.render() },
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
 use tegula_ir::function::ParamKind;
@@ -44,7 +45,7 @@ impl Backend for ExecutorBackend {
         Ok(Arc::new(HostMemory::new(&self.name, bytes)?))
     }
 
-    fn compile(&self, function: &Function) -> Result<Arc<dyn Executable>> {
+    fn load(&self, function: &Function, _: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
         Ok(Arc::new(ExecutorKernel {
             device: self.name.clone(),
             function: function.clone(),

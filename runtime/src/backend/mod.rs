@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::types::ScalarType;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub mod cpu;
 pub mod executor;
@@ -29,17 +30,59 @@ pub trait Backend: Send + Sync {
     /// [`crate::Error::OutOfMemory`].
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>>;
 
-    /// Compiles a kernel.
+    /// What code is made for; `None` where kernels run as Tile IR, without code that could be kept.
+    fn code_target(&self) -> Option<CodeTarget> {
+        None
+    }
+
+    /// Compiles a kernel to code, without touching the device: the costly step, whose result is kept on disk. It is
+    /// called where there is a [`Backend::code_target`].
     ///
     /// # Errors
     /// [`crate::Error::Compile`].
-    fn compile(&self, function: &Function) -> Result<Arc<dyn Executable>>;
+    fn compile(&self, function: &Function) -> Result<Artifact> {
+        let message = "this device runs kernels without compiling them".to_owned();
+        Err(Error::Compile { kernel: function.name.clone(), target: self.target().into(), message })
+    }
+
+    /// What tells apart code that only this device's driver can make and use, such as the device's model with the
+    /// driver's version; `None` where [`Backend::compile`] gives the last form.
+    fn driver_target(&self) -> Option<CodeTarget> {
+        None
+    }
+
+    /// The last form of a kernel's code, which the driver makes: machine code from PTX. It is called where there is a
+    /// [`Backend::driver_target`], and its result is kept on disk like that of [`Backend::compile`].
+    ///
+    /// # Errors
+    /// [`crate::Error::Compile`] if the driver refuses the code.
+    fn assemble(&self, function: &Function, artifact: Artifact) -> Result<Artifact> {
+        let _ = function;
+        Ok(artifact)
+    }
+
+    /// Brings code onto the device. `artifact` is there exactly where there is a [`Backend::code_target`], and is what
+    /// [`Backend::compile`], or then [`Backend::assemble`], gave for this function: now, in another process, or when
+    /// the program was built.
+    ///
+    /// # Errors
+    /// [`crate::Error::Compile`] if the code is not for this device.
+    fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>>;
 
     /// Waits for all work given to the device.
     ///
     /// # Errors
     /// If some of that work failed.
     fn synchronize(&self) -> Result<()>;
+}
+
+/// What code is made for: equal Tile IR for equal targets gives equal code.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CodeTarget {
+    /// The target's name, such as `cpu` or `sm_90a`.
+    pub name: String,
+    /// Whatever else the code depends on, such as the processor's features and options of the code generator.
+    pub details: String,
 }
 
 /// A block of device memory. It is freed when the last handle is dropped; work in flight holds one.

@@ -4,7 +4,7 @@
 //! not share anything but memory, what they print is put in the order of their numbers, and of several that fail the
 //! lowest is reported.
 
-use std::ffi::c_void;
+use std::any::Any;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,17 +12,11 @@ use tegula_ir::diag::Diagnostic;
 use tegula_ir::function::{Function, ParamKind};
 use tegula_ir::interp::format_line;
 use tegula_ir::literal::Literal;
-use tegula_ir::loc::SourceLoc;
 use tegula_ir::numeric::eval;
-use tegula_ir::ops::OpKind;
-use tegula_ir::types::{ScalarType, Type};
 
-use crate::abi::{ArgSlots, KernelFn, LaunchContext};
-use crate::arena::with_arena;
-use crate::error::CpuError;
-use crate::jit::Jit;
-use crate::lower::{CallSite, Lowered};
-use crate::plan::memory::{Origin, origin};
+use super::abi::{ArgSlots, KernelFn, LaunchContext};
+use super::arena::with_arena;
+use super::site::{CpuInfo, PrintArg, Site};
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -42,59 +36,48 @@ pub enum CpuArg<'a> {
     Ptr(*mut u8),
 }
 
-/// What a callback needs to know of its op.
-#[derive(Clone, Debug)]
-enum Site {
-    Print { message: String, args: Vec<PrintArg> },
-    Assert { message: String, loc: SourceLoc, shape: Option<Vec<u32>> },
-    Access { loc: SourceLoc },
-}
-
-#[derive(Clone, Copy, Debug)]
-struct PrintArg {
-    elem: ScalarType,
-    tile: bool,
-    count: usize,
+/// Why a launch did not end well.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LaunchError {
+    /// The arguments do not fit the kernel's parameters.
+    #[error("{0}")]
+    Arguments(String),
+    /// The kernel failed while it ran.
+    #[error("{0}")]
+    Kernel(Diagnostic),
 }
 
 /// A kernel compiled for this processor.
-#[derive(Debug)]
 pub struct CpuKernel {
     name: String,
     params: Vec<(String, ParamKind)>,
     slots: ArgSlots,
-    sites: Vec<Site>,
-    arena_bytes: u64,
-    uses_pointers: bool,
-    checks_pointers: bool,
+    info: CpuInfo,
     entry: KernelFn,
-    // Keeps the code of `entry` mapped.
-    _jit: Jit,
+    /// Keeps the code of `entry` mapped.
+    _code: Box<dyn Any + Send + Sync>,
+}
+
+impl std::fmt::Debug for CpuKernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CpuKernel").field("name", &self.name).field("info", &self.info).finish_non_exhaustive()
+    }
 }
 
 impl CpuKernel {
-    /// Links the object code of a lowered kernel.
-    pub(crate) fn link(
-        func: &Function,
-        lowered: &Lowered,
-        object: &[u8],
-        checks_pointers: bool,
-    ) -> Result<Self, CpuError> {
-        let jit = Jit::link(&func.name, object)?;
-        let address = jit.address(&func.name)?;
-        // SAFETY: the lowering made the function of this name with this signature.
-        let entry = unsafe { std::mem::transmute::<*const c_void, KernelFn>(address) };
-        Ok(Self {
-            name: func.name.clone(),
-            params: func.params.iter().map(|p| (p.name.clone(), p.kind.clone())).collect(),
-            slots: ArgSlots::of(func),
-            sites: lowered.sites.iter().map(|s| site(func, s)).collect(),
-            arena_bytes: lowered.arena_bytes,
-            uses_pointers: uses_pointers(func),
-            checks_pointers,
+    /// The kernel of a function whose code is at `entry` for as long as `code` lives.
+    ///
+    /// # Safety
+    /// `entry` is the code of `function` as the compiler made it together with `info`.
+    pub unsafe fn new(function: &Function, info: CpuInfo, entry: KernelFn, code: Box<dyn Any + Send + Sync>) -> Self {
+        Self {
+            name: function.name.clone(),
+            params: function.params.iter().map(|p| (p.name.clone(), p.kind.clone())).collect(),
+            slots: ArgSlots::of(function),
+            info,
             entry,
-            _jit: jit,
-        })
+            _code: code,
+        }
     }
 
     /// The kernel's name.
@@ -109,24 +92,24 @@ impl CpuKernel {
 
     /// Whether the kernel accesses memory through pointers, or views made of them.
     pub fn uses_pointers(&self) -> bool {
-        self.uses_pointers
+        self.info.uses_pointers
     }
 
     /// Whether accesses through pointers are checked.
     pub fn checks_pointers(&self) -> bool {
-        self.checks_pointers
+        self.info.checks_pointers
     }
 
     /// Bytes of memory that each running program uses for tiles.
     pub fn arena_bytes(&self) -> u64 {
-        self.arena_bytes
+        self.info.arena_bytes
     }
 
     /// Runs all programs of a grid on up to `threads` threads (0: as many as rayon's pool has, and the caller's); gives
     /// what was printed.
     ///
     /// # Errors
-    /// [`CpuError::Arguments`] if the arguments do not fit the parameters, [`CpuError::Kernel`] if an assertion fails.
+    /// [`LaunchError::Arguments`] if the arguments do not fit the parameters, [`LaunchError::Kernel`] if an assertion fails.
     ///
     /// # Safety
     /// - Every element of every view, and every element that the kernel reaches through a pointer, must be valid memory
@@ -135,16 +118,19 @@ impl CpuKernel {
     /// - The memory of a view that the kernel only reads must not be written meanwhile, also not through another
     ///   argument.
     /// - What the kernel writes must not be used by others meanwhile.
-    pub unsafe fn launch(&self, grid: [u32; 3], args: &[CpuArg<'_>], threads: usize) -> Result<String, CpuError> {
-        if self.checks_pointers {
-            return Err(CpuError::Arguments(format!("{} was compiled to be launched with its allocations", self.name)));
+    pub unsafe fn launch(&self, grid: [u32; 3], args: &[CpuArg<'_>], threads: usize) -> Result<String, LaunchError> {
+        if self.info.checks_pointers {
+            return Err(LaunchError::Arguments(format!(
+                "{} was compiled to be launched with its allocations",
+                self.name
+            )));
         }
         // SAFETY: as the caller promises.
         unsafe { self.run(self.pack(args)?, grid, threads) }
     }
 
-    /// As [`Self::launch`], for a kernel that was compiled with
-    /// [`check_pointers`](crate::CpuOptions::check_pointers): accesses through pointers that touch none of
+    /// As [`Self::launch`], for a kernel that was compiled with its
+    /// pointers checked ([`CpuInfo::checks_pointers`]): accesses through pointers that touch none of
     /// `allocations` (first address and bytes of the memory behind each view and pointer argument, in order) stop the
     /// kernel with an error.
     ///
@@ -159,10 +145,10 @@ impl CpuKernel {
         args: &[CpuArg<'_>],
         allocations: &[(*mut u8, usize)],
         threads: usize,
-    ) -> Result<String, CpuError> {
+    ) -> Result<String, LaunchError> {
         let memories = self.params.iter().filter(|(_, kind)| !matches!(kind, ParamKind::Scalar { .. })).count();
         if allocations.len() != memories {
-            return Err(CpuError::Arguments(format!(
+            return Err(LaunchError::Arguments(format!(
                 "{} has {memories} arguments in memory, got {} allocations",
                 self.name,
                 allocations.len()
@@ -176,7 +162,7 @@ impl CpuKernel {
 
     /// # Safety
     /// As [`Self::launch`]; the words are those of this kernel's arguments.
-    unsafe fn run(&self, words: Vec<u64>, grid: [u32; 3], threads: usize) -> Result<String, CpuError> {
+    unsafe fn run(&self, words: Vec<u64>, grid: [u32; 3], threads: usize) -> Result<String, LaunchError> {
         let sink = Sink {
             kernel: self,
             printed: Mutex::new(Vec::new()),
@@ -200,7 +186,7 @@ impl CpuKernel {
         let shared = Shared { words: &words, context: &context };
         let work = || {
             let shared = &shared;
-            with_arena(self.arena_bytes, |arena| {
+            with_arena(self.info.arena_bytes, |arena| {
                 loop {
                     let from = next.fetch_add(chunk, Ordering::Relaxed);
                     if from >= total {
@@ -231,7 +217,7 @@ impl CpuKernel {
         }
         let failed = sink.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, diagnostic)) = failed {
-            return Err(CpuError::Kernel(diagnostic));
+            return Err(LaunchError::Kernel(diagnostic));
         }
         let mut printed = sink.printed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         printed.sort_by_key(|(number, _)| *number);
@@ -239,8 +225,8 @@ impl CpuKernel {
     }
 
     /// The argument words, after a check of number, kind and rank.
-    fn pack(&self, args: &[CpuArg<'_>]) -> Result<Vec<u64>, CpuError> {
-        let bad = |m: String| Err(CpuError::Arguments(m));
+    fn pack(&self, args: &[CpuArg<'_>]) -> Result<Vec<u64>, LaunchError> {
+        let bad = |m: String| Err(LaunchError::Arguments(m));
         if args.len() != self.params.len() {
             return bad(format!("{} takes {} arguments, got {}", self.name, self.params.len(), args.len()));
         }
@@ -318,7 +304,7 @@ unsafe extern "C" fn on_print(
     let (context, program) = unsafe { (&*context, *program) };
     // SAFETY: as above.
     let sink = unsafe { &*context.sink.cast::<Sink<'_>>() };
-    let Some(Site::Print { message, args }) = sink.kernel.sites.get(number as usize) else { return };
+    let Some(Site::Print { message, args }) = sink.kernel.info.sites.get(number as usize) else { return };
     let read = |i: usize, arg: PrintArg| {
         let bytes = arg.elem.bits().div_ceil(8) as usize;
         // SAFETY: the kernel gives an address for each argument, with as many elements as its tile has.
@@ -348,7 +334,7 @@ unsafe extern "C" fn on_fail(context: *const LaunchContext, program: *const [i64
     let sink = unsafe { &*context.sink.cast::<Sink<'_>>() };
     let [x, y, z] = program;
     let place = format!("in program ({x}, {y}, {z})");
-    let diagnostic = match sink.kernel.sites.get(number as usize) {
+    let diagnostic = match sink.kernel.info.sites.get(number as usize) {
         Some(Site::Assert { message, loc, shape }) => {
             let diagnostic = Diagnostic::error(format!("assertion failed: {message}")).at(loc).note(place);
             match shape {
@@ -385,44 +371,4 @@ fn unravel(position: i64, shape: &[u32]) -> Vec<i64> {
         .collect();
     index.reverse();
     index
-}
-
-fn uses_pointers(func: &Function) -> bool {
-    let mut found = false;
-    func.walk(|_, op| {
-        if let OpKind::Load { addr, .. }
-        | OpKind::Store { addr, .. }
-        | OpKind::AtomicRmw { addr, .. }
-        | OpKind::AtomicCas { addr, .. } = func.kind(op)
-        {
-            found |= origin(func, addr) == Origin::Pointer;
-        }
-    });
-    found
-}
-
-fn site(func: &Function, site: &CallSite) -> Site {
-    match site {
-        CallSite::Print(op) => {
-            let OpKind::Print { message, args } = func.kind(*op) else { unreachable!("a print") };
-            let arg = |v: &tegula_ir::Value| {
-                let ty = func.ty(*v);
-                PrintArg {
-                    elem: ty.elem_scalar().expect("only numbers are printed"),
-                    tile: matches!(ty, Type::Tile(_)),
-                    count: ty.tile().map_or(1, |t| t.count() as usize),
-                }
-            };
-            Site::Print { message: message.clone(), args: args.iter().map(arg).collect() }
-        }
-        CallSite::Assert(op) => {
-            let OpKind::Assert { cond, message } = func.kind(*op) else { unreachable!("an assert") };
-            Site::Assert {
-                message: message.clone(),
-                loc: func.locs.get(func.op(*op).loc).clone(),
-                shape: func.ty(*cond).tile().map(|t| t.shape.to_vec()),
-            }
-        }
-        CallSite::Access(op) => Site::Access { loc: func.locs.get(func.op(*op).loc).clone() },
-    }
 }

@@ -1,0 +1,18 @@
+//! Kernels for the CPU: their binary interface, and their launch over a grid and threads.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`abi`] | the interface of compiled kernels |
+//! | [`site`] | what callbacks of a kernel need to know of the op that calls |
+//! | [`kernel`] | launching over a grid and threads |
+//! | [`host`] | launches on tensors in host memory |
+
+pub mod abi;
+pub mod host;
+pub mod kernel;
+pub mod site;
+
+mod arena;
+
+pub use kernel::{CpuArg, CpuKernel, LaunchError};
+pub use site::{CpuInfo, PrintArg, Site};
