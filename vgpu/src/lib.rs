@@ -4,7 +4,7 @@
 //! - [`memory`]: the device's global memory, with red zones, names and initialisation shadow;
 //! - [`launch`]: what a launch is and what it gives back; [`error`]: how it can fail;
 //! - [`finding`] and [`sanitizer`]: what was done wrong by the program that ran, and how that is known;
-//! - [`counters`]: what the program cost;
+//! - [`counters`]: what the program cost; [`trace`]: what it did, instruction by instruction;
 //! - [`numeric`]: the small floating-point formats, bit for bit.
 //!
 //! [`gcn`] is the AMD machine.
@@ -21,3 +21,4 @@ pub mod numeric;
 pub mod ptx;
 pub mod sanitizer;
 pub mod tool;
+pub mod trace;

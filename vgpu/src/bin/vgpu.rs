@@ -9,9 +9,9 @@ use tegula_vgpu::counters::{Class, Counters};
 use tegula_vgpu::error::{Error, Result};
 use tegula_vgpu::launch::Outcome;
 use tegula_vgpu::memory::GlobalMemory;
-use tegula_vgpu::ptx::{Event, Tracer};
 use tegula_vgpu::tool::launch_file::write_report;
 use tegula_vgpu::tool::{CodeFile, LaunchFile, Report, Status};
+use tegula_vgpu::trace::{Event, Tracer, Value};
 
 /// Runs PTX and AMD code objects on virtual GPUs.
 ///
@@ -204,9 +204,12 @@ fn trace(
         }
         *count += 1;
         let [x, y, z] = event.program;
-        let list = |values: &[tegula_vgpu::ptx::Value]| {
-            let values: Vec<_> = values.iter().map(|v| format!("{}={:x}", v.register, v.bits)).collect();
-            values.join(" ")
+        let list = |values: &[Value]| {
+            let show = |v: &Value| match v.bits {
+                Some(bits) => format!("{}={bits:x}", v.register),
+                None => format!("{}=outstanding", v.register),
+            };
+            values.iter().map(show).collect::<Vec<_>>().join(" ")
         };
         // A reader that has gone away ends the printing, not the run.
         let _ = writeln!(
@@ -214,7 +217,7 @@ fn trace(
             "({x},{y},{z}).{} {:08x} {:>5}: {}  [{}] -> [{}]",
             event.warp,
             event.mask,
-            event.line,
+            event.location.to_string(),
             event.text,
             list(&event.reads),
             list(&event.writes)

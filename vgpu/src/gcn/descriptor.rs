@@ -44,6 +44,8 @@ pub struct KernelDescriptor {
     pub user: [bool; 7],
     /// Waves of 32 lanes.
     pub wave32: bool,
+    /// The waves of a workgroup share one compute unit: not split over several (CDNA), nor over the two of a processor (RDNA).
+    pub one_compute_unit: bool,
     /// Words of kernel arguments that are preloaded into user registers.
     pub preload_words: u32,
     /// The first preloaded word.
@@ -91,6 +93,7 @@ impl KernelDescriptor {
             workitem_id: (rsrc2 >> 11 & 3) as u8,
             user: std::array::from_fn(|i| bit(properties, i as u32)),
             wave32,
+            one_compute_unit: if arch.is_cdna() { !bit(rsrc3, 16) } else { !bit(rsrc1, 29) },
             preload_words: if arch.is_cdna() { preload & 0x7f } else { 0 },
             preload_offset: if arch.is_cdna() { preload >> 7 & 0x1ff } else { 0 },
         }

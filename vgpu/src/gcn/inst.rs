@@ -1,7 +1,7 @@
 //! A decoded instruction: everything its handler needs, ready to use.
 
 use crate::counters::Class;
-use crate::gcn::decode::memory::MemOp;
+use crate::gcn::decode::memory::{MemOp, Space};
 use crate::gcn::exec::Cx;
 use crate::gcn::exec::matrix::MatrixOp;
 
@@ -199,6 +199,39 @@ pub(crate) struct Inst {
 }
 
 impl Inst {
+    /// What it reads: each operand with its number of registers.
+    pub(crate) fn sources(&self) -> Vec<(Opnd, u8)> {
+        let mut all: Vec<_> = match self.kind {
+            Kind::Mem(op) => {
+                let counts = op.source_registers(&self.mem, self.saddr != Opnd::None);
+                self.src.iter().copied().zip(counts).collect()
+            }
+            _ => self.src.iter().copied().zip(self.src_regs.map(|count| count.max(1))).collect(),
+        };
+        all.push((self.saddr, if matches!(self.kind, Kind::Mem(op) if op.space == Space::Global) { 2 } else { 1 }));
+        if let Some(dual) = &self.dual {
+            all.extend(dual.sources());
+        }
+        all.retain(|&(opnd, count)| opnd != Opnd::None && count > 0);
+        all
+    }
+
+    /// What it writes by name: each operand with its number of registers.
+    pub(crate) fn destinations(&self, wave32: bool) -> Vec<(Opnd, u8)> {
+        let memory = matches!(self.kind, Kind::Mem(_));
+        let mut all = Vec::new();
+        if self.dst != Opnd::None && (!memory || self.dst_regs > 0) {
+            all.push((self.dst, self.dst_regs.max(1)));
+        }
+        if self.sdst != Opnd::None {
+            all.push((self.sdst, if wave32 { 1 } else { 2 }));
+        }
+        if let Some(dual) = &self.dual {
+            all.extend(dual.destinations(wave32));
+        }
+        all
+    }
+
     /// Whether it belongs to the transcendental unit.
     #[inline]
     pub(crate) fn is_trans(&self) -> bool {

@@ -11,13 +11,14 @@ use crate::gcn::exec::state::{Env, Group, Mode, PRIVATE_APERTURE, SHARED_APERTUR
 use crate::gcn::inst::sreg;
 use crate::gcn::metadata::ArgumentKind;
 use crate::gcn::program::Program;
-use crate::gcn::sched;
+use crate::gcn::sched::Workgroup;
 use crate::launch::{Launch, Outcome};
 use crate::memory::{Cursor, Fill, GlobalMemory};
 use crate::sanitizer::{GlobalShadow, SharedShadow, VectorClock};
-use rayon::prelude::*;
+use crate::trace::Tracer;
+use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Device memory that a launch needs for itself, given back at its end.
 struct Temporary<'a> {
@@ -52,8 +53,15 @@ fn kernarg(kernel: &ElfKernel, launch: &Launch) -> Result<Vec<u8>> {
             launch.args.len()
         )));
     }
-    let end = info.args.iter().map(|arg| arg.offset + arg.size).max().unwrap_or(0);
-    let mut bytes = vec![0; info.kernarg_bytes.max(end).max(kernel.descriptor.kernarg_bytes) as usize];
+    let end = info.args.iter().map(|arg| arg.offset.saturating_add(arg.size)).max().unwrap_or(0);
+    let size = info.kernarg_bytes.max(end).max(kernel.descriptor.kernarg_bytes);
+    if size > KERNARG_MOST {
+        return Err(Error::BadLaunch(format!(
+            "`{}` has {size} bytes of arguments; there can be {KERNARG_MOST}",
+            info.name
+        )));
+    }
+    let mut bytes = vec![0; size as usize];
     for (index, (arg, value)) in explicit.iter().zip(&launch.args).enumerate() {
         let value = value.as_bytes();
         if value.len() != arg.size as usize {
@@ -113,7 +121,14 @@ struct Addresses {
     queue: u64,
 }
 
-/// Runs a kernel.
+/// Instructions that a workgroup executes before another one may run in its thread.
+const SLICE: u64 = 1_000_000;
+
+/// Workgroups that are under way at once, at most. As on a device, those beyond wait until others have ended; workgroups that wait for
+/// each other have to be no more than this.
+const RESIDENT: usize = 1024;
+
+/// Runs a kernel. A failure comes with what was found before it.
 pub(crate) fn run(
     object: &CodeObject,
     program: &Program,
@@ -121,24 +136,14 @@ pub(crate) fn run(
     image: u64,
     launch: &Launch,
     memory: &GlobalMemory,
-) -> Result<Outcome> {
-    let descriptor = &kernel.descriptor;
-    let lds = descriptor.group_segment_bytes.max(kernel.info.lds_bytes).saturating_add(launch.dynamic_shared);
-    check(object.arch, kernel, launch, lds)?;
-    program.check_entry(&kernel.info.name, kernel.entry)?;
-
-    let mut arguments = kernarg(kernel, launch)?;
-    // Argument blocks come from pools of whole cache lines, and compilers load up to the end of an aligned group.
-    arguments.resize(arguments.len().next_multiple_of(64), 0);
-    let argument_memory = Temporary::new(memory, "kernel arguments", &arguments)?;
-    let packet =
-        Temporary::new(memory, "dispatch packet", &dispatch_packet(kernel, launch, argument_memory.address, lds))?;
-    let queue = Temporary::new(memory, "queue", &[0; 256])?;
-    let addresses = Addresses { kernarg: argument_memory.address, dispatch: packet.address, queue: queue.address };
-
+    trace: Option<&Tracer<'_>>,
+) -> (Result<()>, Outcome) {
+    let prepared = match Prepared::new(object.arch, program, kernel, launch, memory) {
+        Ok(prepared) => prepared,
+        Err(error) => return (Err(error), Outcome::default()),
+    };
     let snapshot = memory.snapshot();
-    let programs = launch.programs();
-    let shadow = launch.sanitize.then(|| GlobalShadow::new(&snapshot, programs as usize));
+    let shadow = launch.sanitize.then(|| GlobalShadow::new(&snapshot, launch.programs() as usize));
     let report = Report::new(launch.finding_limit);
     let env = Env {
         arch: object.arch,
@@ -150,47 +155,131 @@ pub(crate) fn run(
         report: &report,
         strict: launch.strict,
         sanitize: launch.sanitize,
+        one_compute_unit: kernel.descriptor.one_compute_unit,
         grid: launch.grid,
+        instruction_limit: launch.instruction_limit,
+        trace,
         started: std::time::Instant::now(),
     };
+    let (result, mut counters) = run_workgroups(&env, kernel, launch, &prepared);
+    counters.occupancy = occupancy(object.arch, &kernel.descriptor, launch, prepared.lds);
+    let (findings, findings_dropped) = report.finish();
+    (result, Outcome { counters, findings, findings_dropped, printed: String::new() })
+}
 
-    let counters = Mutex::new(Counters::default());
-    let failure: Mutex<Option<(u64, Error)>> = Mutex::new(None);
+/// What all workgroups of a launch start from.
+struct Prepared<'a> {
+    arguments: Vec<u8>,
+    addresses: Addresses,
+    /// Bytes of LDS that a workgroup has.
+    lds: u32,
+    /// Held until the launch is over.
+    _memory: [Temporary<'a>; 3],
+}
+
+impl<'a> Prepared<'a> {
+    fn new(
+        arch: Arch,
+        program: &Program,
+        kernel: &ElfKernel,
+        launch: &Launch,
+        memory: &'a GlobalMemory,
+    ) -> Result<Self> {
+        let lds =
+            kernel.descriptor.group_segment_bytes.max(kernel.info.lds_bytes).saturating_add(launch.dynamic_shared);
+        check(arch, kernel, launch, lds)?;
+        program.check_entry(&kernel.info.name, kernel.entry)?;
+        let mut arguments = kernarg(kernel, launch)?;
+        // Argument blocks come from pools of whole cache lines, and compilers load up to the end of an aligned group.
+        arguments.resize(arguments.len().next_multiple_of(64), 0);
+        let segment = Temporary::new(memory, "kernel arguments", &arguments)?;
+        let packet = dispatch_packet(kernel, launch, segment.address, lds);
+        let packet = Temporary::new(memory, "dispatch packet", &packet)?;
+        let queue = Temporary::new(memory, "queue", &[0; 256])?;
+        let addresses = Addresses { kernarg: segment.address, dispatch: packet.address, queue: queue.address };
+        Ok(Self { arguments, addresses, lds, _memory: [segment, packet, queue] })
+    }
+}
+
+/// Runs all workgroups over the threads of the pool. A workgroup that has used up its slice is put aside, so that others go on that it may
+/// be waiting for.
+fn run_workgroups(
+    env: &Env<'_>,
+    kernel: &ElfKernel,
+    launch: &Launch,
+    prepared: &Prepared<'_>,
+) -> (Result<()>, Counters) {
+    let programs = launch.programs();
+    let next = AtomicU64::new(0);
+    let parked: Mutex<VecDeque<Box<Workgroup>>> = Mutex::default();
+    let counters: Mutex<Counters> = Mutex::default();
+    let failure: Mutex<Option<(u32, Error)>> = Mutex::default();
     let stop = AtomicBool::new(false);
-    let one = |linear: u64| {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
+    let start = |linear: u64| {
         let [x, y, _] = launch.grid.map(u64::from);
         let id = [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32];
-        let (mut group, mut waves) = workgroup(&env, kernel, launch, &arguments, &addresses, id, linear as u32, lds);
-        let result = sched::run(&env, &mut group, &mut waves, launch);
-        lock(&counters).merge(&group.counters);
-        if let Err(error) = result {
-            stop.store(true, Ordering::Relaxed);
-            let mut failure = lock(&failure);
-            if failure.as_ref().is_none_or(|(earlier, _)| linear < *earlier) {
-                *failure = Some((linear, error));
+        let (group, waves) = workgroup(env, kernel, launch, prepared, id, linear as u32);
+        Box::new(Workgroup::new(group, waves, launch))
+    };
+    let take = || {
+        let mut parked = lock(&parked);
+        if parked.len() < RESIDENT {
+            let linear = next.fetch_add(1, Ordering::Relaxed);
+            if linear < programs {
+                drop(parked);
+                return Some(start(linear));
             }
         }
+        parked.pop_front()
     };
-    if programs == 1 {
-        one(0);
+    let work = || {
+        while !stop.load(Ordering::Relaxed)
+            && let Some(mut workgroup) = take()
+        {
+            match workgroup.run(env, SLICE) {
+                Ok(false) => {
+                    lock(&parked).push_back(workgroup);
+                    continue;
+                }
+                Ok(true) => {}
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    let mut failure = lock(&failure);
+                    if failure.as_ref().is_none_or(|(earlier, _)| workgroup.linear() < *earlier) {
+                        *failure = Some((workgroup.linear(), error));
+                    }
+                }
+            }
+            lock(&counters).merge(&workgroup.into_counters());
+        }
+    };
+    let workers = (rayon::current_num_threads() as u64).min(programs);
+    if workers <= 1 || env.trace.is_some() {
+        work();
     } else {
-        (0..programs).into_par_iter().for_each(one);
+        rayon::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|_| work());
+            }
+        });
     }
-    if let Some((_, error)) = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        return Err(error);
-    }
-    let mut counters = counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    counters.occupancy = occupancy(object.arch, descriptor, launch, lds);
-    let (findings, findings_dropped) = report.finish();
-    Ok(Outcome { counters, findings, findings_dropped, printed: String::new() })
+    let result = match lock(&failure).take() {
+        Some((_, error)) => Err(error),
+        None => Ok(()),
+    };
+    let counters = std::mem::take(&mut *lock(&counters));
+    (result, counters)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+/// Bytes of scratch that a work item can have: eight megabytes a wave of 64.
+const SCRATCH_MOST: u32 = 128 << 10;
+
+/// Bytes of arguments that a kernel can have.
+const KERNARG_MOST: u32 = 64 << 10;
 
 fn check(arch: Arch, kernel: &ElfKernel, launch: &Launch, lds: u32) -> Result<()> {
     let name = &kernel.info.name;
@@ -210,6 +299,12 @@ fn check(arch: Arch, kernel: &ElfKernel, launch: &Launch, lds: u32) -> Result<()
     if lds > arch.lds_bytes() {
         return Err(Error::BadLaunch(format!("`{name}` needs {lds} bytes of LDS; {arch} has {}", arch.lds_bytes())));
     }
+    let scratch = kernel.descriptor.private_segment_bytes;
+    if scratch > SCRATCH_MOST {
+        return Err(Error::BadLaunch(format!(
+            "`{name}` needs {scratch} bytes of scratch a work item; there can be {SCRATCH_MOST}"
+        )));
+    }
     if launch.cluster != [1; 3] {
         return Err(Error::BadLaunch(format!("clusters of {:?}; {arch} has none", launch.cluster)));
     }
@@ -217,18 +312,16 @@ fn check(arch: Arch, kernel: &ElfKernel, launch: &Launch, lds: u32) -> Result<()
 }
 
 /// A workgroup's memory and waves, ready to start.
-#[expect(clippy::too_many_arguments, reason = "what a workgroup is made of")]
 fn workgroup(
     env: &Env<'_>,
     kernel: &ElfKernel,
     launch: &Launch,
-    arguments: &[u8],
-    addresses: &Addresses,
+    prepared: &Prepared<'_>,
     id: [u32; 3],
     linear: u32,
-    lds: u32,
 ) -> (Group, Vec<Wave>) {
     let descriptor = &kernel.descriptor;
+    let lds = prepared.lds;
     let lanes = if descriptor.wave32 { 32 } else { 64 };
     let threads = launch.threads() as u32;
     let count = threads.div_ceil(lanes);
@@ -245,7 +338,7 @@ fn workgroup(
         .map(|wave| {
             let active = (threads - wave * lanes).min(lanes);
             let mut wave = blank_wave(env, descriptor, wave as u16, lanes, active, kernel.entry, launch);
-            scalar_state(&mut wave, env.arch, descriptor, arguments, addresses, id, launch);
+            scalar_state(&mut wave, env.arch, descriptor, prepared, id, launch);
             vector_state(&mut wave, descriptor, launch.block);
             wave
         })
@@ -299,7 +392,7 @@ fn blank_wave(
         cursor: Cursor::default(),
         executed: 0,
         gpr_index: None,
-        signalled: false,
+        arrived: None,
     };
     wave.set_exec(exec);
     if lanes == 32 {
@@ -313,11 +406,11 @@ fn scalar_state(
     wave: &mut Wave,
     arch: Arch,
     descriptor: &KernelDescriptor,
-    arguments: &[u8],
-    addresses: &Addresses,
+    prepared: &Prepared<'_>,
     id: [u32; 3],
     launch: &Launch,
 ) {
+    let Prepared { arguments, addresses, .. } = prepared;
     let mut next: u8 = 0;
     let mut push = |wave: &mut Wave, value: u32| {
         // The count of user registers is what the hardware goes by; there are at most 16 and a handful of system ones.

@@ -34,10 +34,12 @@ pub mod metadata;
 mod program;
 mod sched;
 mod text;
+mod trace;
 
 use crate::error::{Error, Result};
 use crate::launch::{Launch, Outcome};
 use crate::memory::{Fill, GlobalMemory};
+use crate::trace::Tracer;
 use elf::{CodeObject, ElfKernel};
 use program::Program;
 use std::collections::HashMap;
@@ -93,6 +95,19 @@ impl Module {
     /// Runs a kernel to its end.
     pub fn launch(&self, launch: &Launch, memory: &GlobalMemory) -> Result<Outcome> {
         self.kernel(&launch.entry)?.launch(launch, memory)
+    }
+
+    /// Runs a kernel, traced or not. When it fails, the outcome tells what was found before.
+    pub fn launch_on(
+        &self,
+        launch: &Launch,
+        memory: &GlobalMemory,
+        trace: Option<&Tracer<'_>>,
+    ) -> (Result<()>, Outcome) {
+        match self.kernel(&launch.entry) {
+            Ok(kernel) => kernel.launch_on(launch, memory, trace),
+            Err(error) => (Err(error), Outcome::default()),
+        }
     }
 
     /// The address of a global variable in a memory, and its size.
@@ -166,8 +181,22 @@ impl Kernel<'_> {
 
     /// Runs it to its end. The launch's entry is not looked at.
     pub fn launch(&self, launch: &Launch, memory: &GlobalMemory) -> Result<Outcome> {
-        let image = self.module.image(memory)?;
+        let (result, outcome) = self.launch_on(launch, memory, None);
+        result.map(|()| outcome)
+    }
+
+    /// Runs it, traced or not. When it fails, the outcome tells what was found before.
+    pub fn launch_on(
+        &self,
+        launch: &Launch,
+        memory: &GlobalMemory,
+        trace: Option<&Tracer<'_>>,
+    ) -> (Result<()>, Outcome) {
+        let image = match self.module.image(memory) {
+            Ok(image) => image,
+            Err(error) => return (Err(error), Outcome::default()),
+        };
         let program = self.module.program(self.kernel.descriptor.wave32);
-        launch::run(&self.module.object, program, self.kernel, image, launch, memory)
+        launch::run(&self.module.object, program, self.kernel, image, launch, memory, trace)
     }
 }

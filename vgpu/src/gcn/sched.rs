@@ -3,11 +3,13 @@
 //! The order is pseudo-random but a pure function of the launch's seed and the workgroup's number, so that races move when the seed does and
 //! stay when it does not.
 
+use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::finding::FindingKind;
 use crate::gcn::exec::state::{Env, Flow, Group, Wave, WaveState};
 use crate::gcn::exec::{Cx, salu};
 use crate::gcn::inst::Unit;
+use crate::gcn::trace;
 use crate::launch::Launch;
 use crate::sanitizer::VectorClock;
 
@@ -36,35 +38,70 @@ impl Random {
 /// The most instructions that a wave executes before another may run.
 const LONGEST_TURN: usize = 512;
 
-/// Runs a workgroup to its end.
-pub(crate) fn run(env: &Env<'_>, group: &mut Group, waves: &mut [Wave], launch: &Launch) -> Result<()> {
-    let mut random = Random::new(launch.seed, group.linear);
-    let mut ready: Vec<usize> = (0..waves.len()).collect();
-    let mut left = launch.instruction_limit;
-    while !ready.is_empty() || release(env, group, waves, &mut ready)? {
-        let chosen = random.below(ready.len());
-        let wave = &mut waves[ready[chosen]];
-        // Turns of very different length move waves against each other.
-        let turn = 1 + random.below(LONGEST_TURN);
-        let before = wave.executed;
-        turn_of(env, group, wave, turn)?;
-        left = left.saturating_sub(wave.executed - before);
-        if left == 0 {
-            return Err(Error::InstructionLimit {
-                kernel: env.kernel.to_owned(),
-                program: group.id,
-                limit: launch.instruction_limit,
-            });
-        }
-        if wave.state != WaveState::Running {
-            ready.swap_remove(chosen);
-        }
-    }
-    Ok(())
+/// A sleeping wave waits for others: one sleep counts as so many instructions of a slice, so that other workgroups get their turn soon.
+const SLEEP: u64 = 1000;
+
+/// A workgroup under way.
+pub(crate) struct Workgroup {
+    group: Group,
+    waves: Vec<Wave>,
+    /// Waves that can run.
+    ready: Vec<usize>,
+    random: Random,
+    /// Instructions that it may still execute.
+    left: u64,
 }
 
-/// Lets a wave execute at most `turn` instructions.
-fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Result<()> {
+impl Workgroup {
+    /// A workgroup that has not started.
+    pub(crate) fn new(group: Group, waves: Vec<Wave>, launch: &Launch) -> Self {
+        let random = Random::new(launch.seed, group.linear);
+        let ready = (0..waves.len()).collect();
+        Self { group, waves, ready, random, left: launch.instruction_limit }
+    }
+
+    /// What it cost so far.
+    pub(crate) fn into_counters(self) -> Counters {
+        self.group.counters
+    }
+
+    /// The workgroup's number in the grid.
+    pub(crate) fn linear(&self) -> u32 {
+        self.group.linear
+    }
+
+    /// Runs it for about so many instructions. True when it is done.
+    pub(crate) fn run(&mut self, env: &Env<'_>, mut slice: u64) -> Result<bool> {
+        while !self.ready.is_empty() || release(env, &mut self.group, &mut self.waves, &mut self.ready)? {
+            if slice == 0 {
+                return Ok(false);
+            }
+            let chosen = self.random.below(self.ready.len());
+            let wave = &mut self.waves[self.ready[chosen]];
+            // Turns of very different length move waves against each other.
+            let turn = 1 + self.random.below(LONGEST_TURN);
+            let before = wave.executed;
+            let slept = turn_of(env, &mut self.group, wave, turn)?;
+            let executed = wave.executed - before;
+            slice = slice.saturating_sub(executed + if slept { SLEEP } else { 0 });
+            self.left = self.left.saturating_sub(executed);
+            if self.left == 0 {
+                return Err(Error::InstructionLimit {
+                    kernel: env.kernel.to_owned(),
+                    program: self.group.id,
+                    limit: env.instruction_limit,
+                });
+            }
+            if wave.state != WaveState::Running {
+                self.ready.swap_remove(chosen);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Lets a wave execute at most `turn` instructions. True when it went to sleep.
+fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Result<bool> {
     let program = env.program;
     let Some(mut at) = program.at(wave.pc) else { return Err(lost(env, group, wave)) };
     let mut cx = Cx { w: wave, g: group, env, next: 0, flow: Flow::Next, defined: u64::MAX };
@@ -74,9 +111,13 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
         cx.w.ticks += 1;
         cx.w.executed += 1;
         cx.g.counters.count(inst.class, cx.w.exec.count_ones());
+        let begun = env.trace.and_then(|tracer| Some((tracer, trace::before(tracer, &cx, inst)?)));
         match cx.w.gpr_index {
             Some(mode) if inst.unit == Unit::Vector => salu::indexed(&mut cx, inst, mode),
             _ => (inst.run)(&mut cx, inst),
+        }
+        if let Some((tracer, begun)) = begun {
+            trace::after(tracer, begun, &cx, inst);
         }
         at += 1;
         match std::mem::replace(&mut cx.flow, Flow::Next) {
@@ -90,21 +131,18 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
             }
             Flow::Barrier => {
                 cx.g.counters.barriers += 1;
-                if env.arch.is_cdna() {
-                    cx.settle_vector_memory();
-                }
                 cx.w.pc = u64::from(inst.pc + inst.size);
                 cx.w.state = WaveState::Barrier(inst.pc);
-                return Ok(());
+                return Ok(false);
             }
             Flow::Yield => {
                 cx.w.pc = u64::from(inst.pc + inst.size);
-                return Ok(());
+                return Ok(true);
             }
             Flow::End => {
                 cx.drain();
                 cx.w.state = WaveState::Done;
-                return Ok(());
+                return Ok(false);
             }
             Flow::Fail(error) => return Err(error),
         }
@@ -113,7 +151,7 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
         Some(inst) => cx.w.pc = u64::from(inst.pc),
         None => return Err(lost(env, cx.g, cx.w)),
     }
-    Ok(())
+    Ok(false)
 }
 
 fn lost(env: &Env<'_>, group: &Group, wave: &Wave) -> Error {
@@ -139,14 +177,14 @@ fn release(env: &Env<'_>, group: &mut Group, waves: &mut [Wave], ready: &mut Vec
     if env.sanitize {
         check_barrier(env, group, waves, first, pc, &waiting);
     }
-    // Whoever passes knows all that the others did before, and goes on to a new instant.
+    // Whoever passes knows all that the others did before they arrived.
     let mut joined = VectorClock::new(waves.len());
     for &(index, _) in &waiting {
-        joined.join(&group.clocks[index]);
+        joined.join(waves[index].arrived.as_ref().unwrap_or(&group.clocks[index]));
     }
     for &(index, _) in &waiting {
-        group.clocks[index] = joined.clone();
-        group.clocks[index].tick(index as u16);
+        group.clocks[index].join(&joined);
+        waves[index].arrived = None;
         waves[index].state = WaveState::Running;
         ready.push(index);
     }

@@ -62,6 +62,17 @@ fn operand(out: &mut String, opnd: Opnd, registers: u8, modifiers: (bool, bool))
     }
 }
 
+/// The name of one register.
+pub(crate) fn register(opnd: Opnd) -> String {
+    let mut out = String::new();
+    match opnd {
+        Opnd::S(r) if r == sreg::VCC + 1 => out.push_str("vcc_hi"),
+        Opnd::S(r) if r == sreg::EXEC + 1 => out.push_str("exec_hi"),
+        other => operand(&mut out, other, 1, (false, false)),
+    }
+    out
+}
+
 /// The text of an instruction.
 pub(crate) fn instruction(inst: &Inst) -> String {
     let mut out = inst.name.to_owned();

@@ -48,4 +48,3 @@ mod trace;
 pub use model::Model;
 pub use module::{KernelInfo, Module, Parameter};
 pub use tensor_map::{Element, Interleave, Mode, Swizzle, TensorMap};
-pub use trace::{Event, Tracer, Value};

@@ -7,10 +7,10 @@ use super::exec::memory::FUNCTION_WINDOW;
 use super::model::Model;
 use super::program::Kernel;
 use super::syntax::ast::{self, Initial, Number};
-use super::trace::Tracer;
 use crate::error::{Error, Location, Result};
 use crate::launch::{Launch, Outcome};
 use crate::memory::{Fill, GlobalMemory};
+use crate::trace::Tracer;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

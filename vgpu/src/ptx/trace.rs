@@ -1,83 +1,37 @@
-//! Traces: each instruction that a warp executes, with the registers it reads and writes.
+//! What the PTX machine tells a tracer.
 
 use super::exec::launch::Launched;
 use super::exec::state::World;
 use super::exec::warp::Warp;
 use super::program::{File, Register};
+use crate::error::Location;
+use crate::trace::{Event, Tracer, Value};
 
-/// One register of one lane in a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
-    /// The register's number in its file, as decoded.
-    pub register: String,
-    /// Its bits in the first executing lane.
-    pub bits: u64,
+fn wants(tracer: &Tracer<'_>, warp: &Warp, world: &World, l: &Launched, pc: u32) -> bool {
+    tracer.follows(world.ctas[warp.cta].id, warp.index as u32) && tracer.shows(&l.kernel.infos[pc as usize].text)
 }
 
-/// An executed instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The program.
-    pub program: [u32; 3],
-    /// The warp in it.
-    pub warp: u32,
-    /// Lanes that execute.
-    pub mask: u32,
-    /// Line in the text.
-    pub line: u32,
-    /// The instruction.
-    pub text: String,
-    /// What it read, before.
-    pub reads: Vec<Value>,
-    /// What it wrote.
-    pub writes: Vec<Value>,
+/// Notes what an instruction is about to read.
+pub(crate) fn before(tracer: &Tracer<'_>, warp: &Warp, world: &World, l: &Launched, pc: u32, mask: u32) {
+    if wants(tracer, warp, world, l, pc) {
+        let reads = values(warp, &l.kernel.infos[pc as usize].reads, mask);
+        *super::exec::launch::lock(&tracer.pending) = reads;
+    }
 }
 
-/// Calls a function for each executed instruction that a filter lets pass.
-pub struct Tracer<'a> {
-    /// Programs and warps to trace; `None` for all.
-    pub program: Option<[u32; 3]>,
-    /// The warp to trace; `None` for all.
-    pub warp: Option<u32>,
-    /// Only instructions whose text contains this.
-    pub contains: Option<String>,
-    /// Called for each.
-    pub sink: &'a (dyn Fn(Event) + Sync),
-    pending: std::sync::Mutex<Vec<Value>>,
-}
-
-impl<'a> Tracer<'a> {
-    /// A tracer of everything.
-    pub fn new(sink: &'a (dyn Fn(Event) + Sync)) -> Self {
-        Self { program: None, warp: None, contains: None, sink, pending: std::sync::Mutex::default() }
-    }
-
-    fn wants(&self, warp: &Warp, world: &World, l: &Launched, pc: u32) -> bool {
-        self.program.is_none_or(|program| program == world.ctas[warp.cta].id)
-            && self.warp.is_none_or(|index| index == warp.index as u32)
-            && self.contains.as_ref().is_none_or(|part| l.kernel.infos[pc as usize].text.contains(part.as_str()))
-    }
-
-    pub(crate) fn before(&self, warp: &Warp, world: &World, l: &Launched, pc: u32, mask: u32) {
-        if self.wants(warp, world, l, pc) {
-            let reads = values(warp, &l.kernel.infos[pc as usize].reads, mask);
-            *super::exec::launch::lock(&self.pending) = reads;
-        }
-    }
-
-    pub(crate) fn after(&self, warp: &Warp, world: &World, l: &Launched, pc: u32, mask: u32) {
-        if self.wants(warp, world, l, pc) {
-            let info = &l.kernel.infos[pc as usize];
-            (self.sink)(Event {
-                program: world.ctas[warp.cta].id,
-                warp: warp.index as u32,
-                mask,
-                line: info.position.line,
-                text: info.text.clone(),
-                reads: std::mem::take(&mut *super::exec::launch::lock(&self.pending)),
-                writes: values(warp, &info.writes, mask),
-            });
-        }
+/// Tells of an instruction that was executed.
+pub(crate) fn after(tracer: &Tracer<'_>, warp: &Warp, world: &World, l: &Launched, pc: u32, mask: u32) {
+    if wants(tracer, warp, world, l, pc) {
+        let info = &l.kernel.infos[pc as usize];
+        (tracer.sink)(Event {
+            program: world.ctas[warp.cta].id,
+            warp: warp.index as u32,
+            mask: u64::from(mask),
+            location: Location { line: Some(info.position.line), ..Location::default() },
+            text: info.text.clone(),
+            reads: std::mem::take(&mut *super::exec::launch::lock(&tracer.pending)),
+            writes: values(warp, &info.writes, mask),
+        });
     }
 }
 
@@ -92,7 +46,7 @@ fn values(warp: &Warp, registers: &[Register], mask: u32) -> Vec<Value> {
         .iter()
         .map(|register| {
             let (file, bits) = value(register);
-            Value { register: format!("{file}{}", register.slot), bits }
+            Value { register: format!("{file}{}", register.slot), bits: Some(bits) }
         })
         .collect()
 }

@@ -94,11 +94,22 @@ impl Record {
     }
 }
 
-/// The last write and the last read of a word.
+/// The last writes and the last reads of a word: of each the latest, and the latest by anyone else or of other bytes before it.
 #[derive(Default)]
 struct Cell {
-    write: Record,
-    read: Record,
+    writes: [Record; 2],
+    reads: [Record; 2],
+}
+
+/// Notes an access as the latest, and keeps the one before it where the new one does not stand for it too.
+fn note(records: &[Record; 2], seen: Seen) {
+    let [latest, earlier] = records;
+    if let Some(before) = latest.get()
+        && ((before.program, before.site.agent) != (seen.program, seen.site.agent) || before.mask & !seen.mask != 0)
+    {
+        earlier.set(before);
+    }
+    latest.set(seen);
 }
 
 type Page = OnceLock<Box<[Cell]>>;
@@ -158,13 +169,11 @@ impl GlobalShadow {
             };
             if conflict.is_none() {
                 let told = |seen: Seen, action| GlobalConflict { program: seen.program, other: seen.site, action };
-                conflict = cell
-                    .write
-                    .get()
-                    .filter(races)
+                let first = |records: &[Record; 2]| records.iter().filter_map(Record::get).find(races);
+                conflict = first(&cell.writes)
                     .map(|seen| told(seen, if seen.atomic { Action::Atomic } else { Action::Write }));
                 if conflict.is_none() && !action.is_read() {
-                    conflict = cell.read.get().filter(races).map(|seen| told(seen, Action::Read));
+                    conflict = first(&cell.reads).map(|seen| told(seen, Action::Read));
                 }
             }
             let seen = Seen {
@@ -176,8 +185,8 @@ impl GlobalShadow {
                 releases: order.releases.load(Relaxed),
             };
             match action {
-                Action::Read | Action::AtomicRead => cell.read.set(seen),
-                Action::Write | Action::Atomic => cell.write.set(seen),
+                Action::Read | Action::AtomicRead => note(&cell.reads, seen),
+                Action::Write | Action::Atomic => note(&cell.writes, seen),
             }
         }
         conflict
@@ -205,6 +214,11 @@ mod tests {
         assert_eq!(access(0, Action::Atomic, 0, 4), None);
         assert_eq!(access(0, Action::Atomic, 1, 5), None);
         assert!(access(0, Action::Read, 0, 6).is_some());
+        // A reader that also writes does not hide the other one.
+        assert_eq!(access(64, Action::Read, 0, 6), None);
+        assert_eq!(access(64, Action::Read, 1, 6), None);
+        let conflict = access(64, Action::Write, 1, 6);
+        assert_eq!(conflict, Some(GlobalConflict { program: 0, other: site(6), action: Action::Read }));
         shadow.program(0).release();
         shadow.program(1).acquire();
         assert_eq!(access(4096, Action::Read, 1, 7), None);

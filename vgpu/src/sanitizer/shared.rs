@@ -40,13 +40,19 @@ impl Record {
     }
 }
 
+/// A write, with its agent.
+#[derive(Clone, Copy, Default)]
+struct Write {
+    record: Record,
+    agent: u16,
+}
+
 /// The shadow of one shared memory.
 pub struct SharedShadow {
     words: usize,
     agents: usize,
-    /// The last write of each word, and its agent.
-    writes: Vec<Record>,
-    writers: Vec<u16>,
+    /// The last write of each word, and the last one before it by another agent that left other bytes than it wrote.
+    writes: Vec<[Write; 2]>,
     /// The last read of each word by each agent: `[agent][word]`, so that a coalesced access stays contiguous.
     reads: Vec<Record>,
     /// Agents that have read anything: others are not looked at.
@@ -62,8 +68,7 @@ impl SharedShadow {
         Self {
             words,
             agents,
-            writes: vec![Record::default(); words],
-            writers: vec![0; words],
+            writes: vec![[Write::default(); 2]; words],
             reads: vec![Record::default(); words * agents],
             has_read: vec![false; agents],
             written: vec![false; words * 4],
@@ -87,20 +92,37 @@ impl SharedShadow {
         site: Site,
         clock: &VectorClock,
     ) -> Option<SharedConflict> {
+        let conflict = self.announce(offset, len, action, site, clock);
+        if !action.is_read() {
+            self.written[offset..offset + len].fill(true);
+        }
+        conflict
+    }
+
+    /// As [`Self::access`], for an access that may happen now but has not yet: what it writes does not count as written.
+    #[inline]
+    pub fn announce(
+        &mut self,
+        offset: usize,
+        len: usize,
+        action: Action,
+        site: Site,
+        clock: &VectorClock,
+    ) -> Option<SharedConflict> {
         let end = offset + len;
         let now = clock.get(site.agent);
         let mut conflict = None;
         for word in offset / 4..end.div_ceil(4).min(self.words) {
             let mask = Self::mask(word, offset, end);
-            let write = self.writes[word];
-            let writer = self.writers[word];
-            if write.clock > clock.get(writer)
-                && write.mask() & mask != 0
-                && !(action.is_atomic() && write.is_atomic())
-                && conflict.is_none()
-            {
-                let action = if write.is_atomic() { Action::Atomic } else { Action::Write };
-                conflict = Some(SharedConflict { other: write.site(writer), action });
+            for Write { record, agent } in self.writes[word] {
+                if record.clock > clock.get(agent)
+                    && record.mask() & mask != 0
+                    && !(action.is_atomic() && record.is_atomic())
+                    && conflict.is_none()
+                {
+                    let action = if record.is_atomic() { Action::Atomic } else { Action::Write };
+                    conflict = Some(SharedConflict { other: record.site(agent), action });
+                }
             }
             if action.is_read() {
                 self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask, action.is_atomic());
@@ -119,21 +141,22 @@ impl SharedShadow {
                     conflict = Some(SharedConflict { other: read.site(agent as u16), action: Action::Read });
                 }
             }
-            self.writes[word] = Record::new(now, site, mask, action.is_atomic());
-            self.writers[word] = site.agent;
+            let [last, earlier] = &mut self.writes[word];
+            if last.agent != site.agent && last.record.mask() & !mask != 0 {
+                *earlier = *last;
+            }
+            *last = Write { record: Record::new(now, site, mask, action.is_atomic()), agent: site.agent };
         }
-        match action {
-            Action::Read | Action::AtomicRead => self.has_read[site.agent as usize] = true,
-            Action::Write | Action::Atomic => self.written[offset..end].fill(true),
+        if action.is_read() {
+            self.has_read[site.agent as usize] = true;
         }
         conflict
     }
 
     /// The last write of the word at `offset`: its time and site.
     pub fn last_write(&self, offset: usize) -> Option<(u32, Site)> {
-        let word = offset / 4;
-        let record = self.writes[word];
-        (record.clock != 0).then(|| (record.clock, record.site(self.writers[word])))
+        let Write { record, agent } = self.writes[offset / 4][0];
+        (record.clock != 0).then(|| (record.clock, record.site(agent)))
     }
 
     /// The first byte of the range that nobody wrote.
@@ -187,8 +210,21 @@ mod tests {
         let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
         assert_eq!(shadow.access(0, 2, Action::Write, site(0, 1), &clocks[0]), None);
         assert_eq!(shadow.access(2, 2, Action::Write, site(1, 2), &clocks[1]), None);
+        // Both writers of the word are remembered.
+        assert_eq!(shadow.access(0, 2, Action::Read, site(0, 3), &clocks[0]), None);
+        let conflict = shadow.access(0, 2, Action::Read, site(1, 3), &clocks[1]);
+        assert_eq!(conflict, Some(SharedConflict { other: site(0, 1), action: Action::Write }));
         assert!(shadow.access(1, 2, Action::Write, site(0, 3), &clocks[0]).is_some());
         assert_eq!(shadow.first_unwritten(0, 8), Some(4));
+    }
+
+    #[test]
+    fn an_announced_write_conflicts_but_does_not_count_as_written() {
+        let mut shadow = SharedShadow::new(8, 2);
+        let clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
+        assert_eq!(shadow.announce(0, 4, Action::Write, site(0, 1), &clocks[0]), None);
+        assert!(shadow.access(0, 4, Action::Read, site(1, 2), &clocks[1]).is_some());
+        assert_eq!(shadow.first_unwritten(0, 4), Some(0));
     }
 
     #[test]

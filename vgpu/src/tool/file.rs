@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::launch::{Launch, Outcome};
 use crate::memory::GlobalMemory;
+use crate::trace::Tracer;
 use crate::{gcn, ptx};
 use serde::Serialize;
 use std::path::Path;
@@ -72,26 +73,20 @@ impl CodeFile {
         if fits { Ok(()) } else { Err(Error::BadLaunch(format!("the file is for {own}, not for {target}"))) }
     }
 
-    /// Runs a kernel as a target. When it fails, the outcome tells what was found and printed before, as far as the machine keeps it.
+    /// Runs a kernel as a target. When it fails, the outcome tells what was found and printed before.
     pub fn launch(
         &self,
         memory: &GlobalMemory,
         launch: &Launch,
         target: Option<&str>,
-        trace: Option<&ptx::Tracer<'_>>,
+        trace: Option<&Tracer<'_>>,
     ) -> (Result<()>, Outcome) {
         match self {
             Self::Ptx(module) => {
                 let model = ptx::Model::for_target(target.unwrap_or(module.target()));
                 module.launch_on(memory, launch, &model, trace)
             }
-            Self::Gcn(_) if trace.is_some() => {
-                (Err(Error::BadLaunch("traces are made of PTX only".into())), Outcome::default())
-            }
-            Self::Gcn(module) => match module.launch(launch, memory) {
-                Ok(outcome) => (Ok(()), outcome),
-                Err(error) => (Err(error), Outcome::default()),
-            },
+            Self::Gcn(module) => module.launch_on(launch, memory, trace),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a memory instruction does, read from its mnemonic: the names are regular, and both generations of names are known.
 
+use crate::gcn::inst::MemFields;
+
 /// Which memory, and how it is addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
@@ -136,6 +138,44 @@ pub(crate) enum Act {
 pub(crate) struct MemOp {
     pub space: Space,
     pub act: Act,
+}
+
+impl Act {
+    /// Registers of data that it takes from the wave: of its first data operand, and of its second.
+    pub(crate) fn data_registers(self) -> [u8; 2] {
+        match self {
+            Self::Store { bytes, .. } => [bytes.div_ceil(4), 0],
+            Self::Store2 { bytes, .. } | Self::Exchange2 { bytes, .. } => [bytes / 4, bytes / 4],
+            Self::Atomic { op, bytes } => match op {
+                AtomicOp::CmpSwap | AtomicOp::CmpSwapF | AtomicOp::MskOr | AtomicOp::Wrap => [bytes / 4, bytes / 4],
+                _ => [bytes / 4, 0],
+            },
+            Self::StoreFormat { components, d16, .. } => [if d16 { components.div_ceil(2) } else { components }, 0],
+            Self::StoreLane | Self::Swizzle | Self::Permute | Self::Bpermute { .. } => [1, 0],
+            _ => [0, 0],
+        }
+    }
+}
+
+impl MemOp {
+    /// Registers of each source operand: address, data, and the second data or the resource.
+    pub(crate) fn source_registers(&self, fields: &MemFields, scalar_base: bool) -> [u8; 3] {
+        let [data, second] = self.act.data_registers();
+        match self.space {
+            Space::Flat => [2, data + second, 0],
+            Space::Global => [if scalar_base { 1 } else { 2 }, data + second, 0],
+            Space::Scratch => [u8::from(fields.use_vaddr), data, 0],
+            Space::Buffer => [u8::from(fields.idxen) + u8::from(fields.offen), data + second, 4],
+            Space::Ds => match self.act {
+                Act::LoadLane | Act::Append | Act::Consume => [0, 0, 0],
+                Act::StoreLane => [0, 1, 0],
+                Act::Swizzle => [1, 0, 0],
+                _ => [1, data, second],
+            },
+            Space::Scalar => [2, 0, 0],
+            Space::ScalarBuffer => [4, 0, 0],
+        }
+    }
 }
 
 /// Reads a mnemonic; `None` where it is no memory instruction that this machine has.

@@ -8,7 +8,7 @@ use crate::counters::{bank_conflicts, sectors};
 use crate::finding::{Address, Agent, FindingKind, OtherAccess, Space};
 use crate::gcn::decode::memory::{Act, Half};
 use crate::memory::Miss;
-use crate::sanitizer::{Action, Site};
+use crate::sanitizer::{Action, SharedConflict, Site};
 
 /// Which memory the addresses are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,16 @@ pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Cx<'_> {
-    /// Marks the destination as outstanding, and makes its content useless.
+    /// Makes the destination's content useless, and looks for loads into it that are outstanding already.
     pub(crate) fn poison(&mut self, counter: Counter, access: &Access) {
         let Some(dst) = access.dst else { return };
         for r in dst as usize..dst as usize + usize::from(access.dst_regs) {
             // Loads that count in one counter return in order: the later one wins, as the program says.
-            if self.w.v_pending[r] & access.mask != 0 && self.w.queues.loads_elsewhere(counter, r as u16, access.mask) {
+            if self.w.v_pending[r] & access.mask == 0 {
+                continue;
+            }
+            self.w.queues.overlapping = true;
+            if self.w.queues.loads_elsewhere(counter, r as u16, access.mask) {
                 self.find(
                     FindingKind::MissingWaitcnt,
                     access.pc,
@@ -100,6 +104,14 @@ impl Cx<'_> {
                     ),
                 );
             }
+        }
+        self.mark_outstanding(access);
+    }
+
+    /// Marks the destination as outstanding.
+    pub(super) fn mark_outstanding(&mut self, access: &Access) {
+        let Some(dst) = access.dst else { return };
+        for r in dst as usize..dst as usize + usize::from(access.dst_regs) {
             self.w.v_pending[r] |= access.mask;
             // One finding is enough: who reads it early is told of the missing wait.
             self.w.v_defined[r] |= access.mask;
@@ -115,12 +127,64 @@ impl Cx<'_> {
     /// Writes a result, register `part`, in the access's lanes.
     fn deliver(&mut self, access: &Access, part: u8, values: &Lanes, mask: u64, defined: u64) {
         let Some(dst) = access.dst else { return };
-        let r = dst as usize + usize::from(part);
+        self.deliver_register(dst + u16::from(part), values, mask, defined);
+    }
+
+    /// Writes a register in some lanes with what was loaded.
+    pub(super) fn deliver_register(&mut self, register: u16, values: &Lanes, mask: u64, defined: u64) {
+        let r = usize::from(register);
         for lane in lanes(mask) {
             self.w.v[r][lane] = values[lane];
         }
-        self.w.v_pending[r] &= !mask;
+        self.arrived(register, mask);
         self.w.v_defined[r] = self.w.v_defined[r] & !mask | mask & defined;
+    }
+
+    /// Tells the LDS's shadow of an access that is outstanding and may happen now.
+    pub(super) fn announce(&mut self, access: &Access) {
+        if let Act::LoadLds { bytes, .. } = access.act {
+            let step = usize::from(bytes.max(4));
+            for lane in lanes(access.mask) {
+                self.announce_range(
+                    access,
+                    lane,
+                    u64::from(access.lds_base) + (lane * step) as u64,
+                    step,
+                    Action::Write,
+                );
+            }
+        } else if access.place == Place::Lds {
+            let (len, actions): (u8, &[Action]) = match access.act {
+                Act::Load { bytes, .. } | Act::Load2 { bytes, .. } => (bytes, &[Action::Read]),
+                Act::Store { bytes, .. } | Act::Store2 { bytes, .. } => (bytes, &[Action::Write]),
+                Act::Exchange2 { bytes, .. } => (bytes, &[Action::Read, Action::Write]),
+                Act::Atomic { bytes, .. } => (bytes, &[Action::Atomic]),
+                Act::LoadLane => (4, &[Action::Read]),
+                Act::StoreLane => (4, &[Action::Write]),
+                _ => return,
+            };
+            for address in std::iter::once(&access.address).chain(access.address2.as_deref()) {
+                for lane in lanes(access.mask) {
+                    for &action in actions {
+                        self.announce_range(access, lane, address[lane], usize::from(len), action);
+                    }
+                }
+            }
+        }
+    }
+
+    fn announce_range(&mut self, access: &Access, lane: usize, address: u64, len: usize, action: Action) {
+        if address.checked_add(len as u64).is_none_or(|end| end > self.g.lds.len() as u64) {
+            // It is told when it happens.
+            return;
+        }
+        let site = self.site(access, lane);
+        let agent = self.w.id as usize;
+        let Some(shadow) = &mut self.g.lds_shadow else { return };
+        let at = address as usize;
+        if let Some(conflict) = shadow.announce(at, len, action, site, &self.g.clocks[agent]) {
+            self.find_shared_race(access, lane, at, len, action, conflict);
+        }
     }
 
     /// Does what the access does.
@@ -571,23 +635,59 @@ impl Cx<'_> {
             self.find_address(FindingKind::UninitializedRead, access, lane, first as u64, len, message);
         }
         if let Some(conflict) = conflict {
-            let other = OtherAccess {
-                action: describe(conflict.action).to_owned(),
-                instruction: self.env.instruction(conflict.other.pc * 4),
-                agent: Agent {
-                    program: self.g.id,
-                    warp: u32::from(conflict.other.agent),
-                    lane: Some(u32::from(conflict.other.lane)),
-                },
-            };
-            let address = self.address(access, at as u64, len);
-            let message = format!(
-                "a {} and a {} of the same bytes by two waves without a barrier between them",
-                describe(action),
-                describe(conflict.action)
-            );
-            self.find(FindingKind::SharedRace, access.pc, Some(lane as u32), Some(address), Some(other), message);
+            self.find_shared_race(access, lane, at, len, action, conflict);
         }
+    }
+
+    /// Reports an access to bytes of the LDS that the wave itself is still loading.
+    #[cold]
+    pub(super) fn find_early_lds(&mut self, access: &Access, lane: usize, address: u64, len: usize, load: u32) {
+        let other = OtherAccess {
+            action: "load into the LDS".to_owned(),
+            instruction: self.env.instruction(load),
+            agent: Agent { program: self.g.id, warp: u32::from(self.w.id), lane: None },
+        };
+        let address = self.address(access, address, len);
+        let message = "the LDS is accessed where a load into it is outstanding; wait for vmcnt first".to_owned();
+        self.find(FindingKind::MissingWaitcnt, access.pc, Some(lane as u32), Some(address), Some(other), message);
+    }
+
+    #[cold]
+    fn find_shared_race(
+        &mut self,
+        access: &Access,
+        lane: usize,
+        at: usize,
+        len: usize,
+        action: Action,
+        conflict: SharedConflict,
+    ) {
+        let other = OtherAccess {
+            action: describe(conflict.action).to_owned(),
+            instruction: self.env.instruction(conflict.other.pc * 4),
+            agent: Agent {
+                program: self.g.id,
+                warp: u32::from(conflict.other.agent),
+                lane: Some(u32::from(conflict.other.lane)),
+            },
+        };
+        let mut address = self.address(access, at as u64, len);
+        if let Act::LoadLds { .. } = access.act {
+            address = Address {
+                space: Space::Shared,
+                address: at as u64,
+                bytes: len as u32,
+                allocation: Some("LDS".to_owned()),
+                offset: at as i64,
+                size: self.g.lds.len() as u64,
+            };
+        }
+        let message = format!(
+            "a {} and a {} of the same bytes by two waves without a barrier and the waits before it between them",
+            describe(action),
+            describe(conflict.action)
+        );
+        self.find(FindingKind::SharedRace, access.pc, Some(lane as u32), Some(address), Some(other), message);
     }
 
     /// Looks a global access up in the shadow.

@@ -36,7 +36,28 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) {
         _ => access.address = at(i.mem.offset),
     }
     fill(cx, i, &mut access);
+    check_own_loads(cx, &access);
     cx.issue(Counter::Lds, Box::new(access));
+}
+
+/// A wave that loads into the LDS has to wait before it touches the same bytes itself.
+fn check_own_loads(cx: &mut Cx<'_>, access: &Access) {
+    if !cx.env.sanitize || !cx.w.queues.loads_into_lds() {
+        return;
+    }
+    let len = match access.act {
+        Act::Load { bytes, .. } | Act::Store { bytes, .. } | Act::Atomic { bytes, .. } => bytes,
+        Act::Load2 { bytes, .. } | Act::Store2 { bytes, .. } | Act::Exchange2 { bytes, .. } => bytes,
+        _ => 4,
+    };
+    for address in std::iter::once(&access.address).chain(access.address2.as_deref()) {
+        for lane in lanes(access.mask) {
+            if let Some(pc) = cx.w.queues.load_into_lds(address[lane], u64::from(len)) {
+                cx.find_early_lds(access, lane, address[lane], usize::from(len), pc);
+                return;
+            }
+        }
+    }
 }
 
 /// Data and destination.

@@ -54,6 +54,7 @@ fn nearest_only(cx: &mut Cx<'_>, i: &Inst) -> bool {
 }
 
 fn fma(cx: &mut Cx<'_>, i: &Inst) {
+    cx.hazard_fma64(i);
     if !nearest_only(cx, i) {
         return;
     }

@@ -64,6 +64,12 @@ pub(crate) struct Hazards {
     vector: Vec<VectorWrite>,
     /// Scalar registers by the tick and place of the vector instruction that wrote them last.
     scalar: Vec<(u32, u32)>,
+    /// The last write of m0 by the scalar unit: tick, place.
+    m0: (u32, u32),
+    /// The last hardware register that was set: which, tick, place.
+    hardware: (u32, u32, u32),
+    /// The last matrix instruction in double precision: tick, place.
+    matrix_f64: (u32, u32),
     /// Data of the last wide store: first register, registers, tick, place.
     store: Option<(u16, u16, u32, u32)>,
 }
@@ -130,7 +136,13 @@ impl Cx<'_> {
         let (needed, what) = match i.unit {
             Unit::Matrix if write.dot => (0, String::new()),
             Unit::Matrix => (2, format!("a matrix instruction reads {name}, which a vector instruction wrote")),
-            Unit::Vector if write.dot && self.env.program.name(write.pc) != i.name => {
+            // The same dot product may take it as its addend at once.
+            Unit::Vector | Unit::Memory
+                if write.dot
+                    && !(self.env.program.name(write.pc) == i.name
+                        && i.src[2] == Opnd::V(register)
+                        && !i.src[..2].contains(&Opnd::V(register))) =>
+            {
                 (3, format!("{name}, the result of a dot product, is read by another instruction"))
             }
             Unit::Vector if dpp => (2, format!("{name} is read through DPP after it was written")),
@@ -152,6 +164,15 @@ impl Cx<'_> {
     #[inline]
     pub(super) fn hazard_write_v(&mut self, i: &Inst, register: u16) {
         let ticks = self.w.ticks;
+        let Some(hazards) = &self.w.hazards else { return };
+        if let Some(&before) = hazards.vector.get(register as usize)
+            && before.dot
+            && before.issued != 0
+            && ticks - before.issued <= 3
+            && i.unit == Unit::Vector
+        {
+            self.check_dot_overwritten(i, register, before);
+        }
         let Some(hazards) = &mut self.w.hazards else { return };
         if i.unit == Unit::Vector
             && let Some(slot) = hazards.vector.get_mut(register as usize)
@@ -180,6 +201,18 @@ impl Cx<'_> {
                 let what = format!("{} is overwritten while a wide store may still read it", register_name(register));
                 self.find_hazard(i, pc, what, passed, 2);
             }
+        }
+    }
+
+    #[cold]
+    fn check_dot_overwritten(&mut self, i: &Inst, register: u16, write: VectorWrite) {
+        let passed = self.passed(write.issued);
+        if passed < 3 && self.env.program.name(write.pc) != i.name {
+            let what = format!(
+                "{}, the result of a dot product, is overwritten by another instruction",
+                register_name(register)
+            );
+            self.find_hazard(i, write.pc, what, passed, 3);
         }
     }
 
@@ -231,6 +264,9 @@ impl Cx<'_> {
             // A later write by the scalar unit ends the hazard.
             let issued = if i.unit == Unit::Vector { ticks } else { 0 };
             hazards.scalar[(register & 127) as usize] = (issued, i.pc);
+            if register == sreg::M0 {
+                hazards.m0 = if i.unit == Unit::Scalar { (ticks, i.pc) } else { (0, 0) };
+            }
         }
     }
 
@@ -269,6 +305,49 @@ impl Cx<'_> {
         }
     }
 
+    /// Checks that m0, which a scalar instruction wrote, is old enough for instructions that read it without naming it.
+    pub(super) fn hazard_m0(&mut self, i: &Inst) {
+        let Some(hazards) = &self.w.hazards else { return };
+        let (issued, pc) = hazards.m0;
+        if issued != 0 {
+            let passed = self.passed(issued);
+            if passed < 1 {
+                self.find_hazard(i, pc, "m0 is read right after it was written".to_owned(), passed, 1);
+            }
+        }
+    }
+
+    /// Checks and notes the accesses to a hardware register: it is not read or written again in the two wait states after a write.
+    pub(super) fn hazard_hardware_register(&mut self, i: &Inst, register: u32, write: bool) {
+        let Some(hazards) = &self.w.hazards else { return };
+        let (last, issued, pc) = hazards.hardware;
+        if issued != 0 && last == register {
+            let passed = self.passed(issued);
+            if passed < 2 {
+                let what = format!("hardware register {register} is accessed after it was written");
+                self.find_hazard(i, pc, what, passed, 2);
+            }
+        }
+        let ticks = self.w.ticks;
+        if write && let Some(hazards) = &mut self.w.hazards {
+            hazards.hardware = (register, ticks, i.pc);
+        }
+    }
+
+    /// Checks that double-precision matrix instructions are far enough back for a fused multiplication and addition.
+    #[inline]
+    pub(super) fn hazard_fma64(&mut self, i: &Inst) {
+        let Some(hazards) = &self.w.hazards else { return };
+        let (issued, pc) = hazards.matrix_f64;
+        if issued != 0 {
+            let passed = self.passed(issued);
+            if passed < 2 {
+                let what = "a fused multiply-add in double precision follows a matrix instruction in it".to_owned();
+                self.find_hazard(i, pc, what, passed, 2);
+            }
+        }
+    }
+
     /// Notes how long the registers of a matrix instruction may not be touched.
     pub(super) fn hazard_matrix(&mut self, i: &Inst, op: &matrix::MatrixOp, registers: u16) {
         use matrix::Element;
@@ -276,7 +355,10 @@ impl Cx<'_> {
         let arch = self.env.arch;
         let issued = self.w.ticks;
         let Some(hazards) = &mut self.w.hazards else { return };
-        let passes = matrix::passes(op);
+        let passes = matrix::passes(op, i);
+        if op.a == Element::F64 {
+            hazards.matrix_f64 = (issued, i.pc);
+        }
         let xdl = !matches!(op.a, Element::F32 | Element::F64);
         let later = u8::from(arch == Arch::Gfx950 && xdl && passes != 2);
         let same = if passes == 2 { 2 } else { 0 };
@@ -299,7 +381,7 @@ impl Cx<'_> {
             _ => 15,
         };
         if let Opnd::V(addend) = i.src[2]
-            && op.a != Element::F64
+            && xdl
             && !op.sparse
         {
             for slot in hazards.addends.iter_mut().skip(addend as usize).take(registers as usize) {

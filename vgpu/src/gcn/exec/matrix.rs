@@ -296,15 +296,19 @@ impl Cx<'_> {
 }
 
 /// Passes of four cycles that an instruction takes.
-pub(super) fn passes(op: &MatrixOp) -> u8 {
+pub(super) fn passes(op: &MatrixOp, i: &Inst) -> u8 {
+    // Eight-bit factors take twice the time of narrower ones where the instruction chooses the formats.
+    let eight_bits = op.a == Element::F8f6f4 && ((i.imm & 7) < 2 || (i.imm >> 7 & 7) < 2);
     match (op.m, op.blocks, op.a) {
         (4, _, Element::F64) => 4,
         (4, ..) => 2,
         (16, _, Element::F64) => 8,
         (16, 1, Element::F32) => 8,
+        (16, 1, _) if eight_bits => 8,
         (16, 1, _) => 4,
         (16, ..) => 8,
         (_, 1, Element::F32) => 16,
+        (_, 1, _) if eight_bits => 16,
         (_, 1, _) => 8,
         _ => 16,
     }

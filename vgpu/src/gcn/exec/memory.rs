@@ -79,6 +79,7 @@ impl Cx<'_> {
         }
         if let Act::LoadLds { .. } = access.act {
             let m0 = self.s32(i, Opnd::S(sreg::M0));
+            self.hazard_m0(i);
             if self.defined == 0 {
                 self.find_undefined(i, 1, "m0, which holds the destination in the LDS,");
             }
@@ -136,6 +137,7 @@ fn flat(cx: &mut Cx<'_>, i: &Inst) {
         parts[part].1 |= exec & 1 << lane;
         address[lane] = at;
     }
+    let (mut memory, mut lds) = (Vec::new(), Vec::new());
     for (place, mask) in parts {
         if mask == 0 {
             continue;
@@ -143,9 +145,10 @@ fn flat(cx: &mut Cx<'_>, i: &Inst) {
         let mut access = Access::new(i.pc, op.act, place, mask);
         access.address = address;
         cx.fill(i, &mut access);
-        let counter = if place == Place::Lds { Counter::Lds } else { cx.counter(i, op.act) };
-        cx.issue(counter, Box::new(access));
+        if place == Place::Lds { lds.push(access) } else { memory.push(access) }
     }
+    let counter = cx.counter(i, op.act);
+    cx.issue_flat(counter, memory, lds);
 }
 
 fn scratch(cx: &mut Cx<'_>, i: &Inst) {

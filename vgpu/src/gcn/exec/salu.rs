@@ -253,6 +253,7 @@ fn bfe64(value: u64, field: u32, signed: bool) -> u64 {
 
 fn getreg(cx: &mut Cx<'_>, i: &Inst) {
     let (id, offset, size) = hwreg(i);
+    cx.hazard_hardware_register(i, id, false);
     let value = match id {
         // MODE, as the generation lays it out.
         1 => cx.w.mode.bits,
@@ -284,6 +285,7 @@ fn hwreg(i: &Inst) -> (u32, u32, u32) {
 fn setreg(cx: &mut Cx<'_>, i: &Inst) {
     let (id, offset, size) = hwreg(i);
     let value = cx.s32(i, i.src[0]);
+    cx.hazard_hardware_register(i, id, true);
     match id {
         1 => {
             let mask = (if size == 32 { u32::MAX } else { (1 << size) - 1 }) << offset;
@@ -310,8 +312,9 @@ fn trap(cx: &mut Cx<'_>, i: &Inst) {
 /// The register numbered by m0 beyond the operand's own.
 fn relative(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd) -> Opnd {
     let index = cx.s32(i, Opnd::S(sreg::M0));
+    cx.hazard_m0(i);
     match opnd {
-        Opnd::S(r) if u32::from(r) + index < 104 => Opnd::S(r + index as u8),
+        Opnd::S(r) if u32::from(r).saturating_add(index) < 104 => Opnd::S(r + index as u8),
         _ => {
             cx.fault(i, format!("m0 is {index}: the indexed scalar register does not exist"));
             Opnd::Null

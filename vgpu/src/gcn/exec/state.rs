@@ -11,6 +11,7 @@ use crate::gcn::program::Program;
 use crate::memory::{Cursor, Snapshot};
 use crate::numeric::Rounding;
 use crate::sanitizer::{GlobalShadow, SharedShadow, VectorClock};
+use crate::trace::Tracer;
 
 /// One value for each lane.
 pub(crate) type Lanes = [u32; 64];
@@ -112,8 +113,8 @@ pub(crate) struct Wave {
     pub executed: u64,
     /// Vector registers are indexed by m0: the mode.
     pub gpr_index: Option<u8>,
-    /// The named barrier that was signalled and is to be waited for (GFX12).
-    pub signalled: bool,
+    /// What was known when the wave arrived at the barrier that it is to pass.
+    pub arrived: Option<VectorClock>,
 }
 
 /// What a wave is doing.
@@ -202,7 +203,12 @@ pub(crate) struct Env<'a> {
     pub report: &'a Report,
     pub strict: bool,
     pub sanitize: bool,
+    /// All waves of a workgroup run on one compute unit, whose vector memory operations stay in order.
+    pub one_compute_unit: bool,
     pub grid: [u32; 3],
+    /// The most instructions that a workgroup may execute.
+    pub instruction_limit: u64,
+    pub trace: Option<&'a Tracer<'a>>,
     /// Counts up, for the clock instructions.
     pub started: std::time::Instant,
 }

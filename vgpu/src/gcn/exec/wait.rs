@@ -45,7 +45,19 @@ fn count(i: &Inst) -> usize {
     (i.imm & 63) as usize
 }
 
+/// The wave arrives at a barrier: what it does from now on is after it.
+fn arrive(cx: &mut Cx<'_>) {
+    cx.announce_lds();
+    if cx.env.one_compute_unit {
+        cx.settle_vector_memory();
+    }
+    let clock = &mut cx.g.clocks[usize::from(cx.w.id)];
+    cx.w.arrived = Some(clock.clone());
+    clock.tick(cx.w.id);
+}
+
 fn barrier(cx: &mut Cx<'_>, _: &Inst) {
+    arrive(cx);
     cx.flow = Flow::Barrier;
 }
 
@@ -55,7 +67,7 @@ fn signal(cx: &mut Cx<'_>, i: &Inst) {
         cx.unsupported(i, "a barrier other than the workgroup's".to_owned());
         return;
     }
-    cx.w.signalled = true;
+    arrive(cx);
 }
 
 fn wait_barrier(cx: &mut Cx<'_>, i: &Inst) {
@@ -63,7 +75,7 @@ fn wait_barrier(cx: &mut Cx<'_>, i: &Inst) {
         cx.unsupported(i, "a barrier other than the workgroup's".to_owned());
         return;
     }
-    if !cx.w.signalled {
+    if cx.w.arrived.is_none() {
         cx.find(
             crate::finding::FindingKind::BarrierDivergence,
             i.pc,
@@ -73,7 +85,6 @@ fn wait_barrier(cx: &mut Cx<'_>, i: &Inst) {
             "a wait at the barrier that this wave has not signalled".to_owned(),
         );
     }
-    cx.w.signalled = false;
     cx.flow = Flow::Barrier;
 }
 
@@ -109,6 +120,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("s_barrier_wait", Class::Sync, wait_barrier),
     ("s_barrier_leave", Class::Sync, |_, _| {}),
     // Of the messages without an answer none matters here: interrupts go to the host, releases of registers to other waves.
-    ("s_sendmsg", Class::Sync, |_, _| {}),
+    ("s_sendmsg", Class::Sync, |c, i| c.hazard_m0(i)),
     ("s_sendmsghalt", Class::Sync, |c, _| c.flow = Flow::End),
 ];

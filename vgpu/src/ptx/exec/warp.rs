@@ -289,14 +289,14 @@ impl Warp {
                     }
                 }
                 if let Some(trace) = l.trace {
-                    trace.before(self, world, l, pc, mask);
+                    crate::ptx::trace::before(trace, self, world, l, pc, mask);
                 }
                 let mut cx = Cx { l, world, warp: self, pc, mask, here: split.mask, resumed };
                 let step = isa::execute(&inst.op, &mut cx)?;
                 if let Some(trace) = l.trace
                     && !matches!(step, Step::Wait(_))
                 {
-                    trace.after(self, world, l, pc, mask);
+                    crate::ptx::trace::after(trace, self, world, l, pc, mask);
                 }
                 match step {
                     Step::Next => split.pc += 1,
