@@ -103,9 +103,14 @@ impl Device {
         self.backend().synchronize()
     }
 
-    /// How many kernels this device has compiled so far.
+    /// How many kernels this process has compiled for this device so far.
     pub fn compilations(&self) -> usize {
-        self.kernels().compilations()
+        self.kernels().origins().compiled
+    }
+
+    /// Where this device's kernels came from so far.
+    pub fn kernel_origins(&self) -> crate::cache::Origins {
+        self.kernels().origins()
     }
 
     /// Whether this is a handle to the same device.
