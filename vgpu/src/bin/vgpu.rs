@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use tegula_vgpu::counters::{Class, Counters};
 use tegula_vgpu::error::{Error, Result};
+use tegula_vgpu::gcn::Arch;
+use tegula_vgpu::gcn::isa::opcodes;
 use tegula_vgpu::launch::Outcome;
 use tegula_vgpu::memory::GlobalMemory;
 use tegula_vgpu::tool::launch_file::write_report;
@@ -37,6 +39,11 @@ enum Command {
         /// As JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Tells which opcodes of an AMD architecture the machine executes, as LLVM knows them, or of all architectures.
+    Isa {
+        /// Such as gfx942.
+        target: Option<String>,
     },
     /// Runs a launch and prints each instruction that a warp executes, with the registers of its first lane.
     Trace {
@@ -75,6 +82,7 @@ fn main() -> ExitCode {
     let status = match Cli::parse().command {
         Command::Run { launch } => run(&launch),
         Command::Info { file, json } => info(&file, json),
+        Command::Isa { target } => isa(target.as_deref()),
         Command::Trace { launch, program, warp, contains, limit } => trace(&launch, program, warp, contains, limit),
         Command::Counters { launch, json } => counters(&launch, json),
     };
@@ -177,6 +185,10 @@ fn info(path: &Path, json: bool) -> Result<Status> {
             for (name, offset, size) in &entry.params {
                 println!("    {offset:>5} {size:>4} bytes  {name}");
             }
+            println!("  instruction families");
+            for (name, count, supported) in &entry.families {
+                println!("    {count:>6}  {name}{}", if *supported { "" } else { "  NOT WHOLLY SUPPORTED" });
+            }
             println!("  instructions");
             for (name, count, supported) in &entry.instructions {
                 println!("    {count:>6}  {name}{}", if *supported { "" } else { "  NOT SUPPORTED" });
@@ -187,6 +199,24 @@ fn info(path: &Path, json: bool) -> Result<Status> {
         }
     }
     Ok(if unsupported { Status::Unsupported } else { Status::Clean })
+}
+
+fn isa(target: Option<&str>) -> Result<Status> {
+    let arches = match target {
+        Some(name) => {
+            vec![Arch::from_name(name).ok_or_else(|| Error::BadLaunch(format!("no instruction set for `{name}`")))?]
+        }
+        None => Arch::ALL.to_vec(),
+    };
+    for arch in arches {
+        let all = opcodes(arch);
+        let missing: Vec<_> = all.iter().filter(|opcode| !opcode.supported).collect();
+        println!("{arch}: {} opcodes, {} executed, {} not", all.len(), all.len() - missing.len(), missing.len());
+        for opcode in missing {
+            println!("  {:<8} {:>4}  {}", opcode.encoding, opcode.number, opcode.mnemonic);
+        }
+    }
+    Ok(Status::Clean)
 }
 
 fn trace(

@@ -28,6 +28,7 @@ pub mod descriptor;
 pub mod elf;
 mod exec;
 mod inst;
+pub mod isa;
 mod launch;
 pub mod lines;
 pub mod metadata;
@@ -54,6 +55,21 @@ pub struct Module {
     programs: [OnceLock<Program>; 2],
     /// Where the image lies in each memory that kernels were launched with, by the memory's own address.
     images: Mutex<HashMap<usize, u64>>,
+}
+
+/// An instruction in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it stands in the image.
+    pub address: u64,
+    /// Its size.
+    pub bytes: u32,
+    /// What it is called.
+    pub mnemonic: &'static str,
+    /// Its text, close to the assembler's.
+    pub text: String,
+    /// Whether this machine executes it.
+    pub supported: bool,
 }
 
 /// A kernel of a module.
@@ -167,12 +183,33 @@ impl Kernel<'_> {
         self.module.program(self.kernel.descriptor.wave32).unsupported(entry, end)
     }
 
-    /// Mnemonics of the whole module with how often each occurs, and whether this machine executes it.
+    /// Its instructions by address, up to the next function.
+    pub fn listing(&self) -> impl Iterator<Item = Listed> + '_ {
+        let entry = self.kernel.entry;
+        let end = self.module.object.functions.iter().map(|&(address, _)| address).find(|&address| address > entry);
+        let program = self.module.program(self.kernel.descriptor.wave32);
+        let first = program.at(entry).unwrap_or(program.insts.len());
+        program.insts[first..].iter().take_while(move |inst| end.is_none_or(|end| u64::from(inst.pc) < end)).map(
+            |inst| Listed {
+                address: u64::from(inst.pc),
+                bytes: inst.size,
+                mnemonic: inst.name,
+                text: text::instruction(inst),
+                supported: inst.supported,
+            },
+        )
+    }
+
+    /// Its mnemonics with how often each occurs, and whether this machine executes it. A kernel that calls functions is listed with the
+    /// whole module.
     pub fn mnemonics(&self) -> Vec<(&'static str, usize, bool)> {
         let program = self.module.program(self.kernel.descriptor.wave32);
         let mut counts: HashMap<&'static str, (usize, bool)> = HashMap::new();
-        for inst in &program.insts {
-            counts.entry(inst.name).or_insert((0, inst.supported)).0 += 1;
+        let mut count = |name, supported| counts.entry(name).or_insert((0, supported)).0 += 1;
+        if self.listing().any(|inst| matches!(inst.mnemonic, "s_swappc_b64" | "s_call_b64" | "s_setpc_b64")) {
+            program.insts.iter().for_each(|inst| count(inst.name, inst.supported));
+        } else {
+            self.listing().for_each(|inst| count(inst.mnemonic, inst.supported));
         }
         let mut all: Vec<_> = counts.into_iter().map(|(name, (count, supported))| (name, count, supported)).collect();
         all.sort_unstable();

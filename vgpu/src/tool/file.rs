@@ -6,6 +6,7 @@ use crate::memory::GlobalMemory;
 use crate::trace::Tracer;
 use crate::{gcn, ptx};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A loaded file of code.
@@ -31,6 +32,8 @@ pub struct EntryInfo {
     pub local: u32,
     /// Instructions used, how often, and whether the machine executes them.
     pub instructions: Vec<(String, u32, bool)>,
+    /// The families that they belong to, how many instructions of each there are, and whether all are executed.
+    pub families: Vec<(String, u32, bool)>,
     /// What is not supported, with its place.
     pub unsupported: Vec<String>,
 }
@@ -102,6 +105,17 @@ impl CodeFile {
     }
 }
 
+/// Instructions summed up by family.
+fn families(instructions: &[(String, u32, bool)], family: impl Fn(&str) -> String) -> Vec<(String, u32, bool)> {
+    let mut all: BTreeMap<String, (u32, bool)> = BTreeMap::new();
+    for (name, count, supported) in instructions {
+        let entry = all.entry(family(name)).or_insert((0, true));
+        entry.0 += count;
+        entry.1 &= supported;
+    }
+    all.into_iter().map(|(name, (count, supported))| (name, count, supported)).collect()
+}
+
 fn ptx_info(module: &ptx::Module, name: &str) -> Result<EntryInfo> {
     let info = module.survey(name)?;
     let limit = info.max_registers.map_or(String::new(), |limit| format!(", at most {limit} (.maxnreg)"));
@@ -111,6 +125,7 @@ fn ptx_info(module: &ptx::Module, name: &str) -> Result<EntryInfo> {
         registers: format!("{} virtual{limit}", info.registers),
         shared: info.shared,
         local: info.local,
+        families: families(&info.instructions, |name| name.split('.').next().unwrap_or(name).to_owned()),
         instructions: info.instructions.clone(),
         unsupported: info.unsupported.iter().map(Error::to_string).collect(),
     })
@@ -118,18 +133,24 @@ fn ptx_info(module: &ptx::Module, name: &str) -> Result<EntryInfo> {
 
 fn gcn_info(kernel: gcn::Kernel<'_>) -> EntryInfo {
     let info = kernel.info();
+    let descriptor = kernel.descriptor();
+    let instructions: Vec<_> =
+        kernel.mnemonics().into_iter().map(|(name, count, ok)| (name.to_owned(), count as u32, ok)).collect();
     let name = |name: &Option<String>, kind: &str| name.clone().unwrap_or_else(|| kind.to_owned());
     EntryInfo {
         name: info.name.clone(),
         params: info.args.iter().map(|arg| (name(&arg.name, &arg.value_kind), arg.offset, arg.size)).collect(),
-        registers: format!("{} SGPRs, {} VGPRs ({} of them AGPRs)", info.sgprs, info.vgprs, info.agprs),
-        shared: info.lds_bytes,
-        local: info.scratch_bytes,
-        instructions: kernel
-            .mnemonics()
-            .into_iter()
-            .map(|(name, count, ok)| (name.to_owned(), count as u32, ok))
-            .collect(),
+        registers: format!(
+            "{} SGPRs, {} VGPRs ({} of them AGPRs); waves of {}",
+            info.sgprs,
+            info.vgprs,
+            info.agprs,
+            if descriptor.wave32 { 32 } else { 64 }
+        ),
+        shared: info.lds_bytes.max(descriptor.group_segment_bytes),
+        local: info.scratch_bytes.max(descriptor.private_segment_bytes),
+        families: families(&instructions, |name| gcn::isa::family(name).to_owned()),
+        instructions,
         unsupported: kernel.unsupported().iter().map(Error::to_string).collect(),
     }
 }

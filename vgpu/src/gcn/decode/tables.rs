@@ -31,29 +31,55 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
+    const ALL: [Self; 19] = [
+        Self::Sop1,
+        Self::Sop2,
+        Self::Sopk,
+        Self::Sopc,
+        Self::Sopp,
+        Self::Smem,
+        Self::Vop1,
+        Self::Vop2,
+        Self::Vopc,
+        Self::Vop3,
+        Self::Vop3p,
+        Self::VopdX,
+        Self::VopdY,
+        Self::Ds,
+        Self::Flat,
+        Self::Global,
+        Self::Scratch,
+        Self::Mubuf,
+        Self::Mtbuf,
+    ];
+
     fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "SOP1" => Self::Sop1,
-            "SOP2" => Self::Sop2,
-            "SOPK" => Self::Sopk,
-            "SOPC" => Self::Sopc,
-            "SOPP" => Self::Sopp,
-            "SMEM" => Self::Smem,
-            "VOP1" => Self::Vop1,
-            "VOP2" => Self::Vop2,
-            "VOPC" => Self::Vopc,
-            "VOP3" => Self::Vop3,
-            "VOP3P" => Self::Vop3p,
-            "VOPDX" => Self::VopdX,
-            "VOPDY" => Self::VopdY,
-            "DS" => Self::Ds,
-            "FLAT" => Self::Flat,
-            "GLOBAL" => Self::Global,
-            "SCRATCH" => Self::Scratch,
-            "MUBUF" => Self::Mubuf,
-            "MTBUF" => Self::Mtbuf,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|encoding| encoding.name() == name)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sop1 => "SOP1",
+            Self::Sop2 => "SOP2",
+            Self::Sopk => "SOPK",
+            Self::Sopc => "SOPC",
+            Self::Sopp => "SOPP",
+            Self::Smem => "SMEM",
+            Self::Vop1 => "VOP1",
+            Self::Vop2 => "VOP2",
+            Self::Vopc => "VOPC",
+            Self::Vop3 => "VOP3",
+            Self::Vop3p => "VOP3P",
+            Self::VopdX => "VOPDX",
+            Self::VopdY => "VOPDY",
+            Self::Ds => "DS",
+            Self::Flat => "FLAT",
+            Self::Global => "GLOBAL",
+            Self::Scratch => "SCRATCH",
+            Self::Mubuf => "MUBUF",
+            Self::Mtbuf => "MTBUF",
+        }
     }
 }
 
@@ -132,6 +158,11 @@ impl Table {
             Some(((encoding, opcode), Row { mnemonic, name: super::names::canonical(mnemonic), shapes }))
         };
         Self { rows: text.lines().filter_map(row).collect() }
+    }
+
+    /// All rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (Encoding, u16, &Row)> {
+        self.rows.iter().map(|(&(encoding, number), row)| (encoding, number, row))
     }
 
     /// The instruction with an opcode.

@@ -4,6 +4,7 @@
 //! difference is below what any use of these formats can tell.
 
 use super::matrix_layout::{self as layout, Layout};
+use super::matrix_product::{Broadcast, Operands, product};
 use super::registers::Width;
 use super::{Cx, sparse, wmma};
 use crate::gcn::arch::Arch;
@@ -201,7 +202,7 @@ impl Decoding {
 }
 
 /// Rounds to the 19 bits that the matrix core reads: nearest, ties to even.
-fn round_xf32(bits: u32) -> u32 {
+pub(super) fn round_xf32(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0x7f80_0000 {
         return bits;
     }
@@ -345,42 +346,18 @@ fn mfma(cx: &mut Cx<'_>, i: &Inst) {
             (per_lane * bits).div_ceil(32) as u16
         };
         let (per_a, per_b) = (m * k * blocks / 64, n * k * blocks / 64);
-        let a_rows = cx.matrix_rows(i, i.src[0], registers(&da, per_a));
-        let b_rows = cx.matrix_rows(i, i.src[1], registers(&db, per_b));
-        let c_rows = cx.matrix_rows(i, i.src[2], sum_registers);
-        let float8 = op.a == Element::F8f6f4;
-        let (cbsz, abid, blgp) =
-            if float8 { (0, 0, 0) } else { (i.imm as usize & 7, i.imm as usize >> 3 & 15, i.imm as usize >> 7 & 7) };
-        let mut a: Box<Elements> = Box::new([0.0; MOST]);
-        let mut b: Box<Elements> = Box::new([0.0; MOST]);
-        layout::gather(per_a, m, blocks, k, &mut a[..], true, |lane, e| da.element(e, |r| a_rows.word(r, lane)));
-        layout::gather(per_b, n, blocks, k, &mut b[..], false, |lane, e| {
-            db.element(e, |r| b_rows.word(r, layout::lane_group(lane, blgp)))
-        });
-        let mut out = vec![[0_u32; 64]; usize::from(sum_registers)];
-        let mut sum = [0.0_f32; 32 * 32];
-        let mut integers = [0_i32; 32 * 32];
-        for block in 0..blocks {
-            // Several blocks may share one block of the first matrix.
-            let from = if cbsz == 0 { block } else { (block >> cbsz << cbsz) + (abid & ((1 << cbsz) - 1)) };
-            let (a, b) = (&a[from.min(blocks - 1) * m * k..][..m * k], &b[block * k * n..][..k * n]);
-            for (at, s) in sum.iter_mut().enumerate().take(m * n) {
-                let (register, lane) = layout::accumulator(m, n, blocks, block, at / n, at % n);
-                let bits = c_rows.word(register, lane);
-                *s = f32::from_bits(bits);
-                integers[at] = bits as i32;
-            }
-            if op.integer {
-                multiply_integers(m, n, k, a, b, &mut integers);
-            } else {
-                multiply(m, n, k, a, b, &mut sum);
-            }
-            for at in 0..m * n {
-                let (register, lane) = layout::accumulator(m, n, blocks, block, at / n, at % n);
-                out[register][lane] = if op.integer { integers[at] as u32 } else { sum[at].to_bits() };
-            }
-        }
-        cx.write_matrix(i, &out);
+        let mut operands = Operands {
+            a: cx.matrix_rows(i, i.src[0], registers(&da, per_a)),
+            b: cx.matrix_rows(i, i.src[1], registers(&db, per_b)),
+            sum: cx.matrix_rows(i, i.src[2], sum_registers),
+        };
+        // Where the instruction chooses formats, it does so in the fields that otherwise share blocks and move lanes.
+        let (cbsz, abid, blgp) = match op.a {
+            Element::F8f6f4 => (0, 0, 0),
+            _ => (i.imm as usize & 7, i.imm as usize >> 3 & 15, i.imm as usize >> 7 & 7),
+        };
+        product(&op, &[da, db], Broadcast { size: cbsz, block: abid }, blgp, &mut operands);
+        cx.write_matrix(i, &operands.sum.rows);
         cx.hazard_matrix(i, &op, sum_registers);
     });
     cx.g.counters.matrix_multiply_adds += (m * n * k * blocks) as u64;

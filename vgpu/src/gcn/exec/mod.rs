@@ -14,6 +14,7 @@ mod hazard;
 mod integer;
 pub(crate) mod matrix;
 mod matrix_layout;
+mod matrix_product;
 mod memory;
 mod operand;
 mod packed;
