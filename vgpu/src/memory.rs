@@ -28,13 +28,15 @@ pub enum Fill {
     Zero,
 }
 
-/// Bytes owned by an allocation. They are only ever accessed through atomics.
+/// The bytes of an allocation. They are only ever accessed through atomics.
 struct Bytes {
     start: NonNull<u8>,
     layout: Layout,
+    /// Whether they are given back on drop: those of the host's own memory are not.
+    owned: bool,
 }
 
-// SAFETY: the bytes are owned, live as long as the value, and are accessed only through atomic operations.
+// SAFETY: the bytes live as long as the value, and are accessed only through atomic operations.
 unsafe impl Send for Bytes {}
 // SAFETY: as above.
 unsafe impl Sync for Bytes {}
@@ -50,14 +52,31 @@ impl Bytes {
             // SAFETY: freshly allocated with this size, and not shared yet.
             unsafe { start.as_ptr().write_bytes(value, layout.size()) };
         }
-        Some(Self { start, layout })
+        Some(Self { start, layout, owned: true })
+    }
+
+    /// Sets bytes to 1, as the shadow of written bytes has them.
+    fn mark(&self, offset: usize, len: usize) {
+        let mut at = offset;
+        let end = offset + len;
+        while at < end {
+            if at.is_multiple_of(8) && end - at >= 8 {
+                self.store64(at, 0x0101_0101_0101_0101);
+                at += 8;
+            } else {
+                self.store8(at, 1);
+                at += 1;
+            }
+        }
     }
 }
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+        if self.owned {
+            // SAFETY: allocated with this layout in `new`.
+            unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+        }
     }
 }
 
@@ -158,6 +177,62 @@ impl std::fmt::Debug for Allocation {
 }
 
 impl Allocation {
+    /// Zeroed memory whose device address is its host address, as page-locked memory has it. It is the device's once it is
+    /// [mapped](GlobalMemory::map). `None` where the host has not so much.
+    pub fn host(name: impl Into<String>, size: usize) -> Option<Arc<Self>> {
+        let bytes = Bytes::new(size, 0)?;
+        let base = bytes.start.as_ptr() as u64;
+        Some(Arc::new(Self {
+            name: name.into(),
+            base,
+            size: size as u64,
+            bytes,
+            written: None,
+            freed: AtomicBool::new(false),
+        }))
+    }
+
+    /// The host's own memory, to be [mapped](GlobalMemory::map).
+    ///
+    /// # Safety
+    /// The whole 16-byte words that `size` bytes from `start` lie in are readable and writable as long as the allocation, or a
+    /// snapshot with it, exists.
+    pub unsafe fn borrowed(name: impl Into<String>, start: NonNull<u8>, size: usize) -> Option<Arc<Self>> {
+        // The device reaches whole words: the allocation begins and ends with them.
+        let address = start.as_ptr() as usize;
+        let (first, end) = (address & !15, address.checked_add(size)?.checked_next_multiple_of(16)?);
+        let layout = Layout::from_size_align(end - first, 16).ok()?;
+        let start = NonNull::new(start.as_ptr().wrapping_sub(address - first))?;
+        Some(Arc::new(Self {
+            name: name.into(),
+            base: first as u64,
+            size: (end - first) as u64,
+            bytes: Bytes { start, layout, owned: false },
+            written: None,
+            freed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Copies bytes to another allocation, or within this one; what nobody wrote stays unwritten. Both ranges must be in bounds.
+    pub fn copy_to(&self, offset: usize, target: &Self, at: usize, len: usize) {
+        let mut buffer = vec![0; len.min(64 << 10)];
+        let mut done = 0;
+        while done < len {
+            let piece = &mut buffer[..(len - done).min(64 << 10)];
+            self.bytes.read(offset + done, piece);
+            target.bytes.write(at + done, piece);
+            match (&self.written, &target.written) {
+                (Some(from), Some(to)) => {
+                    from.read(offset + done, piece);
+                    to.write(at + done, piece);
+                }
+                (None, Some(to)) => to.mark(at + done, piece.len()),
+                (_, None) => {}
+            }
+            done += piece.len();
+        }
+    }
+
     /// Its name, for people.
     pub fn name(&self) -> &str {
         &self.name
@@ -191,7 +266,7 @@ impl Allocation {
         if let Some(written) = &self.written {
             match data.len() {
                 4 if offset.is_multiple_of(4) => written.store32(offset, u32::MAX),
-                len => (offset..offset + len).for_each(|at| written.store8(at, 1)),
+                len => written.mark(offset, len),
             }
         }
     }
@@ -336,7 +411,33 @@ impl Default for GlobalMemory {
 impl GlobalMemory {
     /// An empty memory that gives out at most `capacity` bytes at a time.
     pub fn new(capacity: u64) -> Self {
-        Self { state: RwLock::new(State { snapshot: Snapshot::default(), next: FIRST_ADDRESS, used: 0 }), capacity }
+        Self::at(capacity, FIRST_ADDRESS)
+    }
+
+    /// The same, with the first address given: memories that see each other's allocations have to be apart.
+    pub fn at(capacity: u64, first: u64) -> Self {
+        Self { state: RwLock::new(State { snapshot: Snapshot::default(), next: first, used: 0 }), capacity }
+    }
+
+    /// Lets the device reach memory of the host or of another device, at that memory's own address. It does not count as used.
+    pub fn map(&self, allocation: Arc<Allocation>) -> Result<()> {
+        let mut state = self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match state.snapshot.allocations.binary_search_by_key(&allocation.base, |a| a.base) {
+            Ok(_) => Err(Error::Memory(format!("`{}` is mapped twice", allocation.name))),
+            Err(index) => {
+                Arc::make_mut(&mut state.snapshot.allocations).insert(index, allocation);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes back what [`map`](Self::map) did.
+    pub fn unmap(&self, address: u64) -> Result<Arc<Allocation>> {
+        let mut state = self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match state.snapshot.allocations.binary_search_by_key(&address, |a| a.base) {
+            Ok(index) => Ok(Arc::make_mut(&mut state.snapshot.allocations).remove(index)),
+            Err(_) => Err(Error::Memory(format!("nothing is mapped at {address:#x}"))),
+        }
     }
 
     /// Allocates `size` bytes and returns their address, a multiple of [`ALLOCATION_ALIGN`].
@@ -359,8 +460,10 @@ impl GlobalMemory {
         state.next = (base + size + red_zone).next_multiple_of(ALLOCATION_ALIGN);
         state.used += size;
         let allocation = Allocation { name, base, size, bytes, written, freed: AtomicBool::new(false) };
-        // Addresses only grow, so that the list stays sorted.
-        Arc::make_mut(&mut state.snapshot.allocations).push(Arc::new(allocation));
+        let allocations = Arc::make_mut(&mut state.snapshot.allocations);
+        // Own addresses only grow; those mapped from elsewhere may lie behind.
+        let index = allocations.partition_point(|a| a.base < base);
+        allocations.insert(index, Arc::new(allocation));
         Ok(base)
     }
 
@@ -467,6 +570,28 @@ mod tests {
         assert!(memory.free(a).is_err());
         assert!(memory.allocate("b", 1000, Fill::Zero)? > a);
         Ok(())
+    }
+
+    #[test]
+    fn memory_of_the_host_is_mapped() -> Result<()> {
+        let memory = GlobalMemory::default();
+        let own = memory.allocate("own", 64, Fill::Poison)?;
+        let host = Allocation::host("host", 100).expect("memory");
+        memory.map(Arc::clone(&host))?;
+        assert!(memory.map(Arc::clone(&host)).is_err());
+        memory.write(host.base() + 8, &[1, 2, 3])?;
+        // SAFETY: within the allocation, which nobody else accesses now.
+        assert_eq!(unsafe { *(host.base() as *const u8).add(9) }, 2);
+        let later = memory.allocate("later", 64, Fill::Zero)?;
+        let snapshot = memory.snapshot();
+        assert!(snapshot.allocations().is_sorted_by_key(|a| a.base()));
+        let (from, offset) = snapshot.locate(&mut Cursor::default(), host.base() + 8, 3).expect("mapped");
+        let (to, _) = snapshot.locate(&mut Cursor::default(), own, 64).expect("allocated");
+        snapshot.allocation(from).copy_to(offset, snapshot.allocation(to), 1, 2);
+        assert_eq!(snapshot.allocation(to).first_unwritten(1, 3), Some(3));
+        memory.unmap(host.base())?;
+        assert!(memory.read(host.base(), &mut [0]).is_err());
+        memory.read(later, &mut [0])
     }
 
     #[test]

@@ -133,6 +133,13 @@ impl Module {
         Ok((self.image(memory)? + offset, size))
     }
 
+    /// Frees the image that launches put into a memory.
+    pub fn unload(&self, memory: &GlobalMemory) -> Result<()> {
+        let key = std::ptr::from_ref(memory) as usize;
+        let image = self.images.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&key);
+        image.map_or(Ok(()), |address| memory.free(address))
+    }
+
     fn program(&self, wave32: bool) -> &Program {
         self.programs[usize::from(wave32)].get_or_init(|| Program::decode(&self.object, wave32))
     }

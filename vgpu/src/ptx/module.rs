@@ -108,6 +108,11 @@ impl Module {
         self.image.addresses.get(name).copied()
     }
 
+    /// Frees the module's variables.
+    pub fn unload(&self, memory: &GlobalMemory) -> Result<()> {
+        self.image.addresses.values().try_for_each(|&address| memory.free(address))
+    }
+
     /// Decodes a kernel, if that has not been done: after this its launches cannot fail on an unsupported instruction.
     pub fn prepare(&self, name: &str) -> Result<KernelInfo> {
         let kernel = self.kernel(name)?;
