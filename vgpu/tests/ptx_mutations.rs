@@ -134,3 +134,53 @@ fn tensor_store_without_the_proxy_fence() {
         text.replace("fence.proxy.async.shared::cta", "// ")
     });
 }
+
+#[test]
+fn hopper_matmul_with_a_commit_missing() {
+    // The last copy before the loop is then in a group that is waited for too late.
+    expect("sm_90", "matmul_fp16_128x128x64_w4_s3", &[AsyncNotWaited], |text| {
+        without(text, "cp.async.commit_group", 3)
+    });
+}
+
+#[test]
+fn tensor_matmul_with_waits_that_are_not_repeated() {
+    for kernel in ["mmtma_fp16_128x256x64_w8_s3", "mmtma_fp16_64x128x64_w4_s3_ws"] {
+        expect("sm_90", kernel, &[AsyncNotWaited], |text| text.replace("@!complete bra.uni waitLoop", "// "));
+    }
+}
+
+#[test]
+fn tensor_matmul_that_overwrites_operands_still_read() {
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[SharedRace], |text| {
+        text.replace("wgmma.wait_group.sync.aligned 1", "// ")
+    });
+}
+
+#[test]
+fn tensor_matmul_without_one_of_its_barriers() {
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[BarrierObject], |text| without(text, "mbarrier.init", 1));
+}
+
+#[test]
+fn specialised_matmul_without_the_consumers_arrival() {
+    // The last arrival in the text is the consumers', which gives a buffer back.
+    expect("sm_90", "mmtma_fp16_64x128x64_w4_s3_ws", &[Deadlock], |text| {
+        let arrivals = text.lines().filter(|line| line.contains("mbarrier.arrive.shared")).count();
+        without(text, "mbarrier.arrive.shared", arrivals - 1)
+    });
+}
+
+#[test]
+fn tensor_matmul_that_ends_before_its_store() {
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[UnfinishedAsync], |text| {
+        without(text, "cp.async.bulk.wait_group", 0)
+    });
+}
+
+#[test]
+fn tensor_matmul_with_a_product_not_committed() {
+    expect("sm_90", "mmtma_fp16_128x256x64_w8_s3", &[MatrixRegistersInFlight], |text| {
+        text.replace("wgmma.commit_group", "// ")
+    });
+}

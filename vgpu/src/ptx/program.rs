@@ -109,6 +109,8 @@ pub(crate) struct FunctionRange {
 
 /// A kernel ready to run.
 pub(crate) struct Kernel {
+    /// Whether it has instructions that read shared memory asynchronously (`wgmma`, bulk copies).
+    pub has_readers: bool,
     pub name: String,
     pub insts: Vec<Inst>,
     pub infos: Vec<InstInfo>,

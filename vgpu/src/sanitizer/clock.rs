@@ -28,6 +28,12 @@ impl VectorClock {
         self.0[agent as usize] += 1;
     }
 
+    /// Learns what an agent did up to a time.
+    pub fn advance(&mut self, agent: u16, time: u32) {
+        let known = &mut self.0[agent as usize];
+        *known = (*known).max(time);
+    }
+
     /// Learns all that another clock knows.
     pub fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
@@ -36,6 +42,11 @@ impl VectorClock {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine = (*mine).max(*theirs);
         }
+    }
+
+    /// Whether it knows all that another clock knows.
+    pub fn covers(&self, other: &Self) -> bool {
+        other.0.iter().enumerate().all(|(agent, &time)| time <= self.get(agent as u16))
     }
 
     /// Agents in the clock.

@@ -9,6 +9,8 @@ pub struct SharedConflict {
     pub other: Site,
     /// What it did.
     pub action: Action,
+    /// When, by the agent's own clock.
+    pub time: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -50,13 +52,10 @@ struct Write {
 /// The shadow of one shared memory.
 pub struct SharedShadow {
     words: usize,
-    agents: usize,
     /// The last write of each word, and the last one before it by another agent that left other bytes than it wrote.
     writes: Vec<[Write; 2]>,
-    /// The last read of each word by each agent: `[agent][word]`, so that a coalesced access stays contiguous.
-    reads: Vec<Record>,
-    /// Agents that have read anything: others are not looked at.
-    has_read: Vec<bool>,
+    /// The last read of each word by each agent, by agent; empty for those that have not read anything.
+    reads: Vec<Vec<Record>>,
     /// By byte.
     written: Vec<bool>,
 }
@@ -67,10 +66,8 @@ impl SharedShadow {
         let words = bytes.div_ceil(4);
         Self {
             words,
-            agents,
             writes: vec![[Write::default(); 2]; words],
-            reads: vec![Record::default(); words * agents],
-            has_read: vec![false; agents],
+            reads: vec![Vec::new(); agents],
             written: vec![false; words * 4],
         }
     }
@@ -112,6 +109,9 @@ impl SharedShadow {
         let end = offset + len;
         let now = clock.get(site.agent);
         let mut conflict = None;
+        if action.is_read() && self.reads[site.agent as usize].is_empty() {
+            self.reads[site.agent as usize] = vec![Record::default(); self.words];
+        }
         for word in offset / 4..end.div_ceil(4).min(self.words) {
             let mask = Self::mask(word, offset, end);
             for Write { record, agent } in self.writes[word] {
@@ -121,24 +121,23 @@ impl SharedShadow {
                     && conflict.is_none()
                 {
                     let action = if record.is_atomic() { Action::Atomic } else { Action::Write };
-                    conflict = Some(SharedConflict { other: record.site(agent), action });
+                    conflict = Some(SharedConflict { other: record.site(agent), action, time: record.clock });
                 }
             }
             if action.is_read() {
-                self.reads[site.agent as usize * self.words + word] = Record::new(now, site, mask, action.is_atomic());
+                self.reads[site.agent as usize][word] = Record::new(now, site, mask, action.is_atomic());
                 continue;
             }
-            for agent in 0..self.agents {
-                if !self.has_read[agent] || agent == site.agent as usize {
-                    continue;
-                }
-                let read = self.reads[agent * self.words + word];
-                if read.clock > clock.get(agent as u16)
+            for (agent, reads) in self.reads.iter().enumerate() {
+                let Some(&read) = reads.get(word) else { continue };
+                if agent != site.agent as usize
+                    && read.clock > clock.get(agent as u16)
                     && read.mask() & mask != 0
                     && !(action.is_atomic() && read.is_atomic())
                     && conflict.is_none()
                 {
-                    conflict = Some(SharedConflict { other: read.site(agent as u16), action: Action::Read });
+                    let (other, time) = (read.site(agent as u16), read.clock);
+                    conflict = Some(SharedConflict { other, action: Action::Read, time });
                 }
             }
             let [last, earlier] = &mut self.writes[word];
@@ -146,9 +145,6 @@ impl SharedShadow {
                 *earlier = *last;
             }
             *last = Write { record: Record::new(now, site, mask, action.is_atomic()), agent: site.agent };
-        }
-        if action.is_read() {
-            self.has_read[site.agent as usize] = true;
         }
         conflict
     }
@@ -190,7 +186,7 @@ mod tests {
         let mut clocks = [VectorClock::of_agent(2, 0), VectorClock::of_agent(2, 1)];
         assert_eq!(shadow.access(0, 16, Action::Write, site(0, 1), &clocks[0]), None);
         let conflict = shadow.access(8, 4, Action::Read, site(1, 2), &clocks[1]);
-        assert_eq!(conflict, Some(SharedConflict { other: site(0, 1), action: Action::Write }));
+        assert_eq!(conflict, Some(SharedConflict { other: site(0, 1), action: Action::Write, time: 1 }));
         // A barrier: both learn of each other and go on.
         let mut joined = clocks[0].clone();
         joined.join(&clocks[1]);
@@ -201,7 +197,7 @@ mod tests {
         assert_eq!(shadow.access(8, 4, Action::Read, site(1, 3), &clocks[1]), None);
         // Write after read, without a barrier.
         let conflict = shadow.access(0, 16, Action::Write, site(0, 4), &clocks[0]);
-        assert_eq!(conflict, Some(SharedConflict { other: site(1, 3), action: Action::Read }));
+        assert_eq!(conflict, Some(SharedConflict { other: site(1, 3), action: Action::Read, time: 2 }));
     }
 
     #[test]
@@ -213,7 +209,7 @@ mod tests {
         // Both writers of the word are remembered.
         assert_eq!(shadow.access(0, 2, Action::Read, site(0, 3), &clocks[0]), None);
         let conflict = shadow.access(0, 2, Action::Read, site(1, 3), &clocks[1]);
-        assert_eq!(conflict, Some(SharedConflict { other: site(0, 1), action: Action::Write }));
+        assert_eq!(conflict.map(|found| (found.other, found.action)), Some((site(0, 1), Action::Write)));
         assert!(shadow.access(1, 2, Action::Write, site(0, 3), &clocks[0]).is_some());
         assert_eq!(shadow.first_unwritten(0, 8), Some(4));
     }

@@ -113,6 +113,7 @@ impl<'m> Decoder<'m> {
             })
         };
         let kernel = Kernel {
+            has_readers: false,
             name: function.name.clone(),
             insts: Vec::new(),
             infos: Vec::new(),
@@ -491,6 +492,7 @@ impl<'m> Decoder<'m> {
             }
             (decoded, _) => decoded?,
         };
+        self.kernel.has_readers |= matches!(op, isa::Op::Wgmma(_) | isa::Op::Bulk(_));
         self.kernel.insts.push(Inst { op, guard, guard_negated, class });
         self.kernel.infos.push(InstInfo {
             text: std::mem::take(&mut self.text),

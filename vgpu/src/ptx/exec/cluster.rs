@@ -2,7 +2,7 @@
 
 use super::Wait;
 use super::launch::Launched;
-use super::state::{Barrier, ClusterBarrier, Cta, Order, Random, World};
+use super::state::{Barrier, ClusterBarrier, Cta, Order, Random, World, agents};
 use super::warp::Warp;
 use crate::counters::Counters;
 use crate::error::{Error, Result};
@@ -39,7 +39,8 @@ impl Cluster {
         let count = (cx * cy * cz) as usize;
         let threads = launch.threads() as usize;
         let warps_per_cta = threads.div_ceil(32);
-        let agents = count * warps_per_cta + 1;
+        let has_readers = l.sanitize && l.kernel.has_readers;
+        let agents = agents(count * warps_per_cta, has_readers);
         let shared = l.shared_bytes as usize;
         let lanes: Vec<u32> = (0..warps_per_cta)
             .map(|warp| match threads - warp * 32 {
@@ -80,6 +81,8 @@ impl Cluster {
             bulk: Vec::new(),
             copies: Vec::new(),
             warps_per_cta,
+            has_readers,
+            readings: vec![Vec::new(); count * warps_per_cta],
             global_order: Order::new(agents),
             bytes_in_flight: 0,
             random: Random::new(launch.seed ^ index.wrapping_mul(0xA24B_AED4_963E_E407)),

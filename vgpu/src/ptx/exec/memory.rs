@@ -4,7 +4,7 @@ use super::super::decode::Space as Decoded;
 use super::super::decode::{AddressBase, AddressOperand};
 use super::Cx;
 use crate::finding::{Address, FindingKind, OtherAccess, Space};
-use crate::sanitizer::{Action, Site};
+use crate::sanitizer::{Action, SharedConflict, Site, VectorClock};
 
 /// Generic addresses of shared memory start here. Bits 24 and up of the offset select the program of the cluster: 0 is the
 /// executing one, `rank + 1` another.
@@ -96,6 +96,10 @@ impl Cx<'_> {
             Decoded::Shared | Decoded::SharedCluster => {
                 let (cta, offset) = self.shared_address(local);
                 let size = self.world.ctas[cta].shared.len() as u64;
+                if cta != self.warp.cta && self.world.ctas[cta].live.iter().all(|&lanes| lanes == 0) {
+                    self.exited(cta, offset, bytes, lane);
+                    return None;
+                }
                 if offset <= size && size - offset >= bytes as u64 {
                     Some(Place::Shared { cta, offset: offset as usize })
                 } else {
@@ -141,6 +145,16 @@ impl Cx<'_> {
         let address = self.describe(space, address, bytes);
         let message = format!("the address {:#x} is not a multiple of {align}", address.address);
         self.find(FindingKind::Misaligned, Some(lane), Some(address), None, message);
+    }
+
+    #[cold]
+    fn exited(&self, cta: usize, offset: u64, bytes: usize, lane: usize) {
+        let address = self.describe(Space::Shared, offset, bytes);
+        let message = format!(
+            "the shared memory of program {:?} of the cluster, which has exited: a barrier.cluster must keep it alive",
+            self.world.ctas[cta].id
+        );
+        self.find(FindingKind::UseAfterFree, Some(lane), Some(address), None, message);
     }
 
     #[cold]
@@ -340,39 +354,61 @@ impl Cx<'_> {
                 && action == Action::Write
                 && new.is_some_and(|new| state.shared[offset..offset + new.len()] == *new);
             if !same {
-                self.race(cta, offset, bytes, lane, conflict, "two warps access it without a barrier in between");
+                self.race(offset, bytes, lane, conflict);
             }
         }
         if let Some(first) = unwritten {
-            let address = self.describe(Space::Shared, offset as u64, bytes);
-            let message = format!("the byte at {first:#x} of shared memory was never written");
-            self.find(FindingKind::UninitializedRead, Some(lane), Some(address), None, message);
+            self.unwritten(offset, bytes, lane, first);
         }
+    }
+
+    /// Notes that an asynchronous operation of the warp reads shared memory from now on, by the reader's clock.
+    pub fn note_reader(&mut self, cta: usize, offset: usize, bytes: usize, clock: &VectorClock) {
+        self.check_in_flight(cta, offset, bytes, Action::Read, 0);
+        let site = Site { agent: self.world.reader_agent(self.warp.agent), lane: 0, pc: self.pc };
+        let Some(shadow) = &mut self.world.ctas[cta].shadow else { return };
+        let unwritten = shadow.first_unwritten(offset, bytes);
+        if let Some(conflict) = shadow.access(offset, bytes, Action::Read, site, clock) {
+            self.race(offset, bytes, 0, conflict);
+        }
+        if let Some(first) = unwritten {
+            self.unwritten(offset, bytes, 0, first);
+        }
+    }
+
+    /// What the warp knows, and the next instant of its asynchronous reader.
+    pub fn next_reader(&mut self) -> (VectorClock, u32) {
+        let agent = self.warp.agent;
+        let time = self.world.start_reading(agent, &self.warp.order.clock);
+        let mut clock = self.warp.order.clock.clone();
+        clock.advance(self.world.reader_agent(agent), time);
+        (clock, time)
+    }
+
+    #[cold]
+    fn unwritten(&self, offset: usize, bytes: usize, lane: usize, first: usize) {
+        let address = self.describe(Space::Shared, offset as u64, bytes);
+        let message = format!("the byte at {first:#x} of shared memory was never written");
+        self.find(FindingKind::UninitializedRead, Some(lane), Some(address), None, message);
     }
 
     /// Reports a race in shared memory.
     #[cold]
-    pub fn race(
-        &self,
-        _cta: usize,
-        offset: usize,
-        bytes: usize,
-        lane: usize,
-        conflict: crate::sanitizer::SharedConflict,
-        message: &str,
-    ) {
-        let engine = conflict.other.agent == self.world.engine_agent();
+    fn race(&self, offset: usize, bytes: usize, lane: usize, conflict: SharedConflict) {
+        let agent = conflict.other.agent;
+        let engine = self.world.engine_agent();
+        let (kind, message) = self.world.conflict(self.l, &conflict, &self.warp.order.clock);
         let other = OtherAccess {
-            action: match (engine, conflict.action) {
+            action: match (agent >= engine, conflict.action) {
                 (true, Action::Read) => "asynchronous read".to_owned(),
                 (true, _) => "asynchronous write".to_owned(),
                 (false, action) => describe_action(action).to_owned(),
             },
             instruction: self.l.instruction(conflict.other.pc),
-            agent: self.world.agent(conflict.other.agent, Some(conflict.other.lane.into())),
+            agent: self.world.agent(agent, Some(conflict.other.lane.into())),
         };
         let address = self.describe(Space::Shared, offset as u64, bytes);
-        self.find(FindingKind::SharedRace, Some(lane), Some(address), Some(other), message);
+        self.find(kind, Some(lane), Some(address), Some(other), format!("{message}{}", self.unanswered()));
     }
 
     /// Reports an access to memory that an asynchronous copy has still to write.
@@ -394,8 +430,19 @@ impl Cx<'_> {
         };
         let address = self.describe(Space::Shared, offset as u64, bytes);
         let verb = if action.is_read() { "read" } else { "written" };
-        let message = format!("it is {verb} before the copy that writes it was waited for");
+        let message = format!("it is {verb} before the copy that writes it was waited for{}", self.unanswered());
         self.find(FindingKind::AsyncNotWaited, Some(lane), Some(address), Some(other), message);
+    }
+
+    /// A hint at a wait of the warp that failed and was not repeated.
+    #[cold]
+    fn unanswered(&self) -> String {
+        self.warp.polls.unanswered().map_or_else(String::new, |pc| {
+            format!(
+                "; the wait at {} gave false, as it may at any time, and was not repeated until it gave true",
+                self.l.location(pc)
+            )
+        })
     }
 
     /// Marks words as the destination of a copy on its way (by its number), or (with 0) as arrived.

@@ -5,6 +5,7 @@ use super::launch::Launched;
 use super::state::World;
 use crate::error::{Error, Location};
 use crate::finding::{Address, Agent, Finding, FindingKind, Instruction, OtherAccess};
+use crate::sanitizer::{SharedConflict, VectorClock};
 
 impl Launched<'_> {
     /// The place of an instruction.
@@ -33,9 +34,36 @@ impl Launched<'_> {
 }
 
 impl World {
+    /// What a conflict with an earlier access to shared memory is to one whose clock this is, and what to say of it.
+    pub fn conflict(
+        &self,
+        l: &Launched,
+        conflict: &SharedConflict,
+        clock: &VectorClock,
+    ) -> (FindingKind, &'static str) {
+        let race = (FindingKind::SharedRace, "two warps access it without a barrier in between");
+        let Some(warp) = conflict.other.agent.checked_sub(self.engine_agent() + 1) else { return race };
+        let started = self.readings[usize::from(warp)][conflict.time as usize - 1];
+        if clock.get(warp) < started {
+            return race;
+        }
+        match l.kernel.infos.get(conflict.other.pc as usize).map(|info| info.opcode.as_str()) {
+            Some("wgmma") => (
+                FindingKind::SharedRace,
+                "it is written before the product that reads it was waited for (wgmma.wait_group)",
+            ),
+            _ => (
+                FindingKind::AsyncSourceOverwritten,
+                "it is written before the copy was known to have read it (cp.async.bulk.wait_group.read)",
+            ),
+        }
+    }
+
     /// The warp behind an agent number: its program, and its number there.
     pub fn agent(&self, agent: u16, lane: Option<u32>) -> Agent {
         let warps = self.warps_per_cta;
+        let engine = self.engine_agent();
+        let agent = if agent > engine { agent - engine - 1 } else { agent };
         let rank = (agent as usize / warps).min(self.ctas.len() - 1);
         Agent { program: self.ctas[rank].id, warp: (agent as usize % warps) as u32, lane }
     }

@@ -53,6 +53,8 @@ pub(crate) struct MemoryBarrier {
     pub phase: u64,
     pub order: Order,
     pub released: Order,
+    /// Who initialised it, when by its own clock, and at which instruction.
+    pub initialised: (u16, u32, u32),
 }
 
 /// The state of one program.
@@ -119,6 +121,10 @@ pub(crate) struct World {
     /// The place of each asynchronous copy by its number in [`Cta::in_flight`]: agent and instruction.
     pub copies: Vec<(u16, u32)>,
     pub warps_per_cta: usize,
+    /// Whether the kernel reads shared memory asynchronously.
+    pub has_readers: bool,
+    /// When each warp started its asynchronous reads, by its own clock; a read's number here, from 1, is its time as the reader's.
+    pub readings: Vec<Vec<u32>>,
     /// Order through atomics and fences on global memory.
     pub global_order: Order,
     pub bytes_in_flight: u64,
@@ -132,15 +138,33 @@ pub(crate) struct World {
     pub max_bytes_in_flight: u64,
 }
 
+/// Agents of a cluster of so many warps.
+pub(crate) fn agents(warps: usize, has_readers: bool) -> usize {
+    warps + 1 + if has_readers { warps } else { 0 }
+}
+
 impl World {
-    /// The bulk engine's agent number.
+    /// The agent number of the bulk engine, as the writer that it is.
     pub fn engine_agent(&self) -> u16 {
         (self.ctas.len() * self.warps_per_cta) as u16
     }
 
-    /// Agents of the cluster: its warps and the bulk engine.
+    /// The agent number under which what a warp has started asynchronously (a matrix product, a bulk copy out of shared memory) reads. Its
+    /// time is known to the warp only when it has waited.
+    pub fn reader_agent(&self, warp: u16) -> u16 {
+        self.engine_agent() + 1 + warp
+    }
+
+    /// A warp starts reading asynchronously: the time of that by the reader's clock.
+    pub fn start_reading(&mut self, warp: u16, clock: &VectorClock) -> u32 {
+        let readings = &mut self.readings[usize::from(warp)];
+        readings.push(clock.get(warp));
+        readings.len() as u32
+    }
+
+    /// Agents of the cluster: its warps, the bulk engine, and the asynchronous readers of each warp, where there are any.
     pub fn agents(&self) -> usize {
-        self.ctas.len() * self.warps_per_cta + 1
+        agents(self.ctas.len() * self.warps_per_cta, self.has_readers)
     }
 
     /// A number for an asynchronous copy of an agent's instruction.

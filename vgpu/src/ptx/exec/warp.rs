@@ -4,6 +4,7 @@
 //! control flow joins; instructions that need other lanes wait for them. A split that runs for very long while others could
 //! makes room, so that lanes may wait for each other, as they may on hardware since Volta.
 
+use super::super::isa::barrier::Polls;
 use super::super::isa::control::Results;
 use super::super::isa::copy::CopyQueue;
 use super::super::isa::lanes::Registers;
@@ -95,10 +96,13 @@ pub(crate) struct Warp {
     pub counters: Counters,
     pub copies: CopyQueue,
     pub matrix: MatrixQueue,
+    pub polls: Polls,
     /// The generation of the cluster's barrier that it arrived in.
     pub cluster_phase: u64,
     /// Bulk groups committed so far, by lane.
     pub bulk_groups: [u32; 32],
+    /// Bulk copies out of shared memory that were not waited for: lane, group, and the time of the read.
+    pub bulk_reads: Vec<(u8, u32, u32)>,
     streak: u32,
 }
 
@@ -160,8 +164,10 @@ impl Warp {
             counters: Counters::default(),
             copies: CopyQueue::default(),
             matrix: MatrixQueue::default(),
+            polls: Polls::default(),
             cluster_phase: 0,
             bulk_groups: [0; 32],
+            bulk_reads: Vec::new(),
             streak: 0,
         }
     }

@@ -297,7 +297,7 @@ impl Cx<'_> {
 /// Decodes `atom` and `red`.
 pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     if m.take("async") {
-        return Err(d.unsupported("asynchronous reductions to another program's memory (`red.async`)"));
+        return super::bulk::decode_remote(d, i, m);
     }
     let how = m.any(&["relaxed", "acquire", "release", "acq_rel"]);
     m.any(&["cta", "cluster", "gpu", "sys"]);

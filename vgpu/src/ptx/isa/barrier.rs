@@ -2,13 +2,14 @@
 
 use super::Op;
 use crate::error::Result;
-use crate::finding::{FindingKind, Space as FoundSpace};
+use crate::finding::{FindingKind, OtherAccess, Space as FoundSpace};
 use crate::ptx::decode::{AddressOperand, Decoder, Modifiers, Space, Ty};
 use crate::ptx::exec::memory::Place;
 use crate::ptx::exec::state::{MemoryBarrier, Order};
 use crate::ptx::exec::{Cx, Resumed, Step, Wait};
 use crate::ptx::program::NONE;
 use crate::ptx::syntax::ast::{Instruction, Operand};
+use std::collections::HashMap;
 
 /// A reduction over the threads of a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,6 +275,33 @@ pub(crate) struct MemoryBarrierOp {
     address: AddressOperand,
 }
 
+/// Waits for memory barriers that have failed once, by barrier.
+///
+/// `try_wait` and `test_wait` may give false although the phase is over (the test may have been made before that, and a time limit may be
+/// short). In strict mode the first test for a phase always does, unless the warp knows by other means that the phase is over: a
+/// program that does not ask again then goes on without an order, and with its data not there.
+#[derive(Debug, Default)]
+pub(crate) struct Polls(HashMap<(usize, u32), (u64, u32)>);
+
+impl Polls {
+    fn has_failed(&self, cta: usize, offset: u32, phase: u64) -> bool {
+        self.0.get(&(cta, offset)).is_some_and(|&(failed, _)| failed == phase)
+    }
+
+    fn failed(&mut self, cta: usize, offset: u32, phase: u64, pc: u32) {
+        self.0.insert((cta, offset), (phase, pc));
+    }
+
+    fn succeeded(&mut self, cta: usize, offset: u32) {
+        self.0.remove(&(cta, offset));
+    }
+
+    /// The instruction of a wait that failed and was not repeated.
+    pub fn unanswered(&self) -> Option<u32> {
+        self.0.values().map(|&(_, pc)| pc).min()
+    }
+}
+
 /// The state that an arrival gives back: the phase, and the arrivals still pending.
 fn state(phase: u64, pending: u32) -> u64 {
     phase << 20 | u64::from(pending & 0xF_FFFF)
@@ -298,8 +326,28 @@ impl Cx<'_> {
         self.find(FindingKind::BarrierObject, Some(lane), Some(address), None, message);
     }
 
+    /// Whoever uses a memory barrier must know that it was initialised: a barrier or a fence stands in between.
+    fn check_initialisation(&mut self, cta: usize, offset: u32, lane: usize) {
+        if let Some(barrier) = self.world.ctas[cta].memory_barriers.get_mut(&offset) {
+            let (agent, time, pc) = barrier.initialised;
+            if self.warp.order.clock.get(agent) < time {
+                // Told once.
+                barrier.initialised.1 = 0;
+                let other = OtherAccess {
+                    action: "initialisation".to_owned(),
+                    instruction: self.l.instruction(pc),
+                    agent: self.world.agent(agent, None),
+                };
+                let address = self.describe(FoundSpace::Shared, offset.into(), 8);
+                let message = "the mbarrier is used without an order after its initialisation (a barrier between them)";
+                self.find(FindingKind::BarrierObject, Some(lane), Some(address), Some(other), message);
+            }
+        }
+    }
+
     /// Arrives `count` times, expecting `bytes` more first, and returns the state before.
     pub fn arrive(&mut self, cta: usize, offset: u32, count: u32, bytes: i64, lane: usize) -> u64 {
+        self.check_initialisation(cta, offset, lane);
         let order = self.warp.order.clone();
         let agent = self.warp.agent;
         let Some(barrier) = self.world.ctas[cta].memory_barriers.get_mut(&offset) else {
@@ -331,6 +379,7 @@ impl MemoryBarrierOp {
             return Ok(Step::Next);
         }
         let addresses = cx.addresses(&self.address);
+        let mut failed = Vec::new();
         for lane in cx.lanes() {
             let Some((cta, offset)) = cx.memory_barrier(self.space, addresses[lane], lane) else {
                 // Nothing to wait for: a loop around it must end.
@@ -358,6 +407,7 @@ impl MemoryBarrierOp {
                         phase: 0,
                         order,
                         released: Order::new(agents),
+                        initialised: (cx.warp.agent, cx.warp.order.clock.get(cx.warp.agent), cx.pc),
                     };
                     let state = &mut cx.world.ctas[cta];
                     state.memory_barriers.insert(offset, barrier);
@@ -366,8 +416,16 @@ impl MemoryBarrierOp {
                     }
                 }
                 MemoryBarrierKind::Invalidate => {
-                    if cx.world.ctas[cta].memory_barriers.remove(&offset).is_none() {
-                        cx.uninitialised_barrier(offset, lane);
+                    cx.check_initialisation(cta, offset, lane);
+                    match cx.world.ctas[cta].memory_barriers.remove(&offset) {
+                        None => cx.uninitialised_barrier(offset, lane),
+                        Some(barrier) if barrier.transactions != 0 => {
+                            let address = cx.describe(FoundSpace::Shared, offset.into(), 8);
+                            let message =
+                                format!("it is invalidated while {} bytes are on their way", barrier.transactions);
+                            cx.find(FindingKind::BarrierObject, Some(lane), Some(address), None, message);
+                        }
+                        Some(_) => {}
                     }
                 }
                 MemoryBarrierKind::Arrive { count, expect, to, drop } => {
@@ -398,6 +456,7 @@ impl MemoryBarrierOp {
                     cx.world.settle(cta, offset);
                 }
                 MemoryBarrierKind::Test { to, state, parity } => {
+                    cx.check_initialisation(cta, offset, lane);
                     let Some(barrier) = cx.world.ctas[cta].memory_barriers.get(&offset) else {
                         if cx.resumed == Resumed::No {
                             // It may be initialised by a warp that has not come to it yet; then a fence is missing, but not here.
@@ -407,22 +466,33 @@ impl MemoryBarrierOp {
                         cx.warp.registers.predicates[to as usize] |= 1 << lane;
                         continue;
                     };
-                    let done = if parity {
+                    let mut done = if parity {
                         u64::from(cx.warp.registers.w(state)[lane] & 1) != barrier.phase & 1
                     } else {
                         cx.warp.registers.d(state)[lane] >> 20 != barrier.phase & (u64::MAX >> 20)
                     };
-                    if done {
+                    let phase = barrier.phase.wrapping_sub(done.into());
+                    let may_fail = cx.l.launch.strict
+                        && !cx.warp.polls.has_failed(cta, offset, phase)
+                        && !(done && cx.warp.order.clock.covers(&barrier.released.clock));
+                    if may_fail {
+                        done = false;
+                        failed.push((cta, offset, phase));
+                    } else if done {
                         cx.warp.order.join(&barrier.released);
+                        cx.warp.polls.succeeded(cta, offset);
                     } else if cx.resumed != Resumed::TimedOut {
                         // Suspended until the phase is over or nothing else can run: both forms may be.
-                        return Ok(Step::Wait(Wait::MemoryBarrier { cta, offset, phase: barrier.phase }));
+                        return Ok(Step::Wait(Wait::MemoryBarrier { cta, offset, phase }));
                     }
                     let predicate = &mut cx.warp.registers.predicates[to as usize];
                     *predicate = (*predicate & !(1 << lane)) | u32::from(done) << lane;
                 }
                 MemoryBarrierKind::PendingCount { .. } => {}
             }
+        }
+        for (cta, offset, phase) in failed {
+            cx.warp.polls.failed(cta, offset, phase, cx.pc);
         }
         Ok(Step::Next)
     }

@@ -1,7 +1,7 @@
 //! Loads and stores of all widths, vectors and state spaces, and what goes with addresses.
 
-use super::Op;
 use super::lanes::{LaneOp, lanes};
+use super::{Op, bulk};
 use crate::counters::{Class, bank_conflicts, sectors};
 use crate::error::Result;
 use crate::ptx::decode::{AddressOperand, Decoder, Modifiers, Space, Ty};
@@ -277,8 +277,13 @@ pub(super) fn decode_load(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -
 
 /// Decodes `st`.
 pub(super) fn decode_store(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<(Op, Class)> {
-    if m.take("async") || m.take("bulk") {
-        return Err(d.unsupported("asynchronous stores (`st.async`, `st.bulk`)"));
+    if m.take("async") {
+        let op = bulk::decode_remote(d, i, m)?;
+        return op.map(|op| (op, Class::Async)).ok_or_else(|| d.unsupported("no such form of st.async"));
+    }
+    if m.take("bulk") {
+        let op = bulk::decode_fill(d, i, m)?;
+        return op.map(|op| (op, Class::Shared)).ok_or_else(|| d.unsupported("no such form of st.bulk"));
     }
     let operands = match i.operands.as_slice() {
         [address, from, _] | [address, from] => [address, from],

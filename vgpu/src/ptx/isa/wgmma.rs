@@ -10,16 +10,18 @@ use crate::error::Result;
 use crate::finding::{FindingKind, OtherAccess};
 use crate::memory::POISON;
 use crate::numeric::{f16_to_f32, f32_to_f16};
-use crate::ptx::decode::{Decoder, Modifiers, Ty};
+use crate::ptx::decode::{Decoder, Modifiers, Space, Ty};
 use crate::ptx::exec::memory::Place;
 use crate::ptx::exec::{Cx, Step};
 use crate::ptx::program::{File, InstInfo, L32, NONE, Register};
 use crate::ptx::syntax::ast::{Instruction, Operand};
 use crate::ptx::tensor_map::Swizzle;
-use crate::sanitizer::{Action, VectorClock};
+use crate::sanitizer::VectorClock;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// The bits of an address that a descriptor can state.
+const ADDRESS: u64 = 0x3_FFFF;
 /// Rows of A that a warp computes.
 const ROWS: usize = 16;
 
@@ -73,6 +75,8 @@ struct Pending {
     a: Operands,
     b: u64,
     accumulate: bool,
+    /// When it reads shared memory, by the clock of the warp's asynchronous reader.
+    time: u32,
 }
 
 /// The products of a warp that have not been waited for.
@@ -261,10 +265,11 @@ fn issue(cx: &mut Cx, product: &Arc<Product>) {
     if let Source::Registers(slots) = &product.a {
         cx.warp.matrix.sources.extend(slots);
     }
-    let pending = Pending { product: Arc::clone(product), pc: cx.pc, group, a, b, accumulate };
+    let mut pending = Pending { product: Arc::clone(product), pc: cx.pc, group, a, b, accumulate, time: 0 };
     if cx.l.sanitize {
         let fenced = cx.warp.order.fenced.clone();
         check_proxy(cx, &pending, &fenced);
+        pending.time = note_operands(cx, &pending);
     }
     cx.warp.matrix.pending.push(pending);
     if !cx.l.launch.strict {
@@ -332,6 +337,22 @@ fn check_proxy(cx: &mut Cx, pending: &Pending, fenced: &VectorClock) {
     }
 }
 
+/// From its issue until it is waited for a product may read its operands: they must be there, and stay. Gives the time of the reading.
+fn note_operands(cx: &mut Cx, pending: &Pending) -> u32 {
+    let (clock, time) = cx.next_reader();
+    for (matrix, rows, pieces) in pending.matrices(cx.warp.index) {
+        for row in rows {
+            for piece in pieces.clone() {
+                let address = matrix.piece(row, piece) & ADDRESS;
+                if let Some(Place::Shared { cta, offset }) = cx.place(Space::Shared, address, 16, 16, 0) {
+                    cx.note_reader(cta, offset, 16, &clock);
+                }
+            }
+        }
+    }
+    time
+}
+
 impl Cx<'_> {
     /// The last write of a range of shared memory, if it is an ordinary one that no proxy fence covers.
     pub fn unfenced(&self, cta: usize, offset: usize, bytes: usize, fenced: &VectorClock) -> Option<OtherAccess> {
@@ -373,6 +394,9 @@ impl Cx<'_> {
         for pending in &due {
             self.pc = pending.pc;
             self.compute(pending);
+            if self.l.sanitize {
+                self.warp.order.clock.advance(self.world.reader_agent(self.warp.agent), pending.time);
+            }
         }
         self.pc = pc;
         // What no product needs any more becomes visible.
@@ -409,12 +433,16 @@ impl Cx<'_> {
             for piece in pieces.clone() {
                 let address = matrix.piece(row, piece);
                 let mut bytes = [POISON; 16];
-                let lane = 0;
-                if let Some(place) = self.place(crate::ptx::decode::Space::Shared, address & 0x3_FFFF, 16, 16, lane) {
-                    self.note(place, 16, Action::Read, lane, None);
-                    if let Place::Shared { cta, offset } = place {
-                        bytes.copy_from_slice(&self.world.ctas[cta].shared[offset..offset + 16]);
+                // What is wrong with it was told when the product was issued.
+                if self.l.sanitize {
+                    let offset = (address & ADDRESS) as usize;
+                    if let Some(from) = self.world.ctas[self.warp.cta].shared.get(offset..offset + 16) {
+                        bytes.copy_from_slice(from);
                     }
+                } else if let Some(Place::Shared { cta, offset }) =
+                    self.place(Space::Shared, address & ADDRESS, 16, 16, 0)
+                {
+                    bytes.copy_from_slice(&self.world.ctas[cta].shared[offset..offset + 16]);
                 }
                 let count = widen(ty, &bytes, &mut values);
                 for (index, &value) in values[..count].iter().enumerate() {
