@@ -26,6 +26,8 @@ use proc_macro::TokenStream;
 /// Parameters are `&Tensor<T, R>`, `&mut Tiles<T, S>`, `&mut Tensor<T, R>`, `Scalar<T>`, `Pointer<T>`, and
 /// `#[comptime] x: X` for values known when the kernel is built, of any type that is `Clone + Hash + Send +
 /// Sync + 'static`; `#[comptime(default = …)]` gives one for tools that build the kernel by name.
+/// `#[do_not_specialize]` before a parameter keeps its properties (alignment, divisibility) from compiling the kernel
+/// again: for arguments that change with every launch, such as a seed.
 ///
 /// Options: `defaults(BM = 128, BN = 64)` for the sizes of dims, `dtypes(T = [f16, f32])` for the element types
 /// that tools list, `warps = 8`, `stages = 3`, `crate = path` where the language is not at `::tegula`.

@@ -61,7 +61,7 @@ pub mod __private {
     pub use crate::elem::{Element, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, ScalarType, bf16, f16};
     pub use crate::host::{Arg, PointerTo, TensorArg, TensorArgMut};
     pub use crate::kernel::build::{BuildError, BuildOptions, build};
-    pub use crate::kernel::call::{Call, DimSizes, HasDims};
+    pub use crate::kernel::call::{Call, DimSizes, HasDims, Sizes};
     pub use crate::kernel::comptime::{HasDefault, HasNoDefault, Parses, ParsesNot, Probe, choose};
     pub use crate::kernel::info::{ComptimeInfo, DEFAULT_DIM, DimInfo, Instance, KernelInfo, ParamInfo};
     pub use crate::kernel::param::Params;

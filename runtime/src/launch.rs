@@ -93,7 +93,7 @@ impl Prepared {
     }
 
     fn compile<K: Kernel>(&self, call: &Call<'_, K>) -> Result<std::sync::Arc<Compiled>> {
-        let mut options = call.options.clone();
+        let mut options = call.build_options().into_owned();
         options.specs = specialize(&self.args, &self.written);
         let key = Key { kernel: call.kernel.key(), options };
         self.device.kernels().get(&key, || {

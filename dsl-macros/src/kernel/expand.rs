@@ -92,7 +92,6 @@ fn module(
 ) -> TokenStream {
     let fields: Vec<_> = sig.dims.iter().map(|d| &d.field).collect();
     let names: Vec<_> = sig.dims.iter().map(|d| &d.name).collect();
-    let texts: Vec<_> = sig.dims.iter().map(|d| d.name.to_string()).collect();
     let field_docs: Vec<_> = sig.dims.iter().map(|d| format!("Size of `{}`.", d.name)).collect();
     let defaults: Vec<_> = sig.dims.iter().map(|d| default_size(d.default.as_ref(), private)).collect();
     let indices = 0..sig.dims.len();
@@ -115,8 +114,8 @@ fn module(
             }
 
             impl #private::DimSizes for Dims {
-                fn sizes(&self) -> ::std::vec::Vec<(::std::string::String, u32)> {
-                    ::std::vec![#((::std::string::String::from(#texts), self.#fields)),*]
+                fn sizes(&self) -> #private::Sizes {
+                    ::core::iter::IntoIterator::into_iter([#(self.#fields),*]).collect()
                 }
             }
 
@@ -239,7 +238,7 @@ fn launcher(
         {
             #private::Call::new(
                 #name::Kernel { comptime: (#(#comptime_names,)*), types: ::core::marker::PhantomData },
-                ::std::vec![#(#args),*],
+                [#(#args),*],
             )
         }
     }
@@ -270,7 +269,7 @@ fn kernel_impl(
     body.vis = syn::Visibility::Inherited;
     for input in &mut body.sig.inputs {
         if let syn::FnArg::Typed(arg) = input {
-            arg.attrs.retain(|a| !a.path().is_ident("comptime"));
+            arg.attrs.retain(|a| !a.path().is_ident("comptime") && !a.path().is_ident("do_not_specialize"));
         }
     }
     let generics = &function.sig.generics.params;
@@ -380,8 +379,8 @@ fn listing(
     let (line, column) = (quote_spanned!(span=> ::core::line!()), quote_spanned!(span=> ::core::column!()));
     let file = quote_spanned!(span=> ::core::file!());
     let params = sig.params.iter().map(|p| {
-        let (name, ty) = (p.name.to_string(), tidy(&p.ty));
-        quote!(#private::ParamInfo { name: #name, ty: #ty })
+        let (name, ty, specialize) = (p.name.to_string(), tidy(&p.ty), p.specialize);
+        quote!(#private::ParamInfo { name: #name, ty: #ty, specialize: #specialize })
     });
     let comptime = sig.comptime.iter().map(|c| {
         let (name, ty) = (c.name.to_string(), tidy(&c.ty));

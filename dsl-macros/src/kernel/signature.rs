@@ -43,6 +43,8 @@ pub struct Param {
     pub ty: Type,
     /// How it reaches the kernel.
     pub kind: Kind,
+    /// Whether the kernel is compiled again for properties of the argument.
+    pub specialize: bool,
 }
 
 /// A parameter at build time.
@@ -201,12 +203,18 @@ impl Signature {
             self.comptime.push(Comptime { name, ty: (*arg.ty).clone(), default });
             return;
         }
+        let mut specialize = true;
         for attr in &arg.attrs {
-            errors.push(attr, "the only attribute of a kernel's parameter is `#[comptime]`");
+            if attr.path().is_ident("do_not_specialize") && matches!(attr.meta, syn::Meta::Path(_)) {
+                specialize = false;
+            } else {
+                errors
+                    .push(attr, "the attributes of a kernel's parameter are `#[comptime]` and `#[do_not_specialize]`");
+            }
         }
         if let Some((inner, kind)) = param_kind(&arg.ty, errors) {
             self.order.push(Position::Param(self.params.len()));
-            self.params.push(Param { name, inner, ty: (*arg.ty).clone(), kind });
+            self.params.push(Param { name, inner, ty: (*arg.ty).clone(), kind, specialize });
         }
     }
 

@@ -1,7 +1,17 @@
 //! A kernel with its arguments, ready to launch.
 
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
 use super::{BuildError, BuildOptions, Kernel};
 use crate::host::Arg;
+
+/// The arguments of a call. Up to this many need no allocation: launches are on a program's fast path.
+pub type Args<'a> = SmallVec<[Arg<'a>; 24]>;
+
+/// Sizes of a kernel's dims, in order of declaration.
+pub type Sizes = SmallVec<[u32; 8]>;
 
 /// A kernel with its arguments: what calling a `#[kernel]` function gives. Choose sizes and options, then
 /// launch it on the device that holds the arguments.
@@ -11,7 +21,9 @@ pub struct Call<'a, K> {
     /// The kernel.
     pub kernel: K,
     /// Arguments in the order of [`super::KernelInfo::params`].
-    pub args: Vec<Arg<'a>>,
+    pub args: Args<'a>,
+    /// Sizes of all dims, in the order of [`super::KernelInfo::dims`]; empty for those in `options`, or the defaults.
+    pub sizes: Sizes,
     /// Sizes and options; the arguments' properties are filled in by the launcher.
     pub options: BuildOptions,
     /// Number of programs on each axis, for kernels whose outputs do not give it.
@@ -20,8 +32,8 @@ pub struct Call<'a, K> {
 
 /// A kernel's `Dims` struct: the sizes of its symbolic dims.
 pub trait DimSizes: Copy {
-    /// Name and size of each dim, in order of declaration.
-    fn sizes(&self) -> Vec<(String, u32)>;
+    /// Size of each dim, in order of declaration.
+    fn sizes(&self) -> Sizes;
 }
 
 /// Kernels whose dims are chosen with the struct `D`.
@@ -34,8 +46,14 @@ pub trait HasDims<D> {}
 
 impl<'a, K: Kernel> Call<'a, K> {
     /// A call with default options.
-    pub fn new(kernel: K, args: Vec<Arg<'a>>) -> Self {
-        Self { kernel, args, options: BuildOptions::default(), grid: None }
+    pub fn new<const N: usize>(kernel: K, args: [Arg<'a>; N]) -> Self {
+        Self {
+            kernel,
+            args: args.into_iter().collect(),
+            sizes: Sizes::new(),
+            options: BuildOptions::default(),
+            grid: None,
+        }
     }
 
     /// Chooses the sizes of the kernel's dims.
@@ -43,7 +61,7 @@ impl<'a, K: Kernel> Call<'a, K> {
     where
         K: HasDims<D>,
     {
-        self.options.dims = dims.sizes();
+        self.sizes = dims.sizes();
         self
     }
 
@@ -65,11 +83,21 @@ impl<'a, K: Kernel> Call<'a, K> {
         self
     }
 
+    /// The options to build with: those chosen, and the sizes by name.
+    pub fn build_options(&self) -> Cow<'_, BuildOptions> {
+        if self.sizes.is_empty() {
+            return Cow::Borrowed(&self.options);
+        }
+        let mut options = self.options.clone();
+        options.dims.extend(self.kernel.info().dims.iter().zip(&self.sizes).map(|(d, &s)| (d.name.to_owned(), s)));
+        Cow::Owned(options)
+    }
+
     /// Builds the kernel's Tile IR with the options chosen.
     ///
     /// # Errors
     /// As [`Kernel::build`].
     pub fn build(&self) -> Result<tegula_ir::Function, BuildError> {
-        self.kernel.build(&self.options)
+        self.kernel.build(&self.build_options())
     }
 }

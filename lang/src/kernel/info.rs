@@ -106,6 +106,8 @@ pub struct ParamInfo {
     pub name: &'static str,
     /// Type as written in the source, such as `& Tensor < T , 2 >` without the spaces.
     pub ty: &'static str,
+    /// Whether the kernel is compiled again for properties of the argument; `#[do_not_specialize]` turns it off.
+    pub specialize: bool,
 }
 
 /// A build-time parameter of a kernel.
