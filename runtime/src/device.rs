@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, MemoryInfo};
 use crate::element::HostElement;
 use crate::error::Result;
+use crate::pinned::Pinned;
 use crate::registry;
+use crate::stream::Stream;
 use crate::tensor::Tensor;
 
 /// A device. Cloning gives another handle to it.
@@ -16,11 +19,14 @@ pub struct Device(Arc<DeviceState>);
 pub(crate) struct DeviceState {
     pub(crate) backend: Box<dyn Backend>,
     pub(crate) kernels: crate::cache::KernelCache,
+    number: u32,
 }
 
 impl Device {
     pub(crate) fn new(backend: Box<dyn Backend>) -> Self {
-        Self(Arc::new(DeviceState { backend, kernels: Default::default() }))
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::new(DeviceState { backend, kernels: Default::default(), number }))
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {
@@ -31,10 +37,18 @@ impl Device {
         &self.0.kernels
     }
 
-    /// Opens a device by name: `cpu`, `interp` for the reference interpreter, or a virtual GPU such as `vgpu:sm_90a`.
+    /// Tells devices of this process apart.
+    pub(crate) fn number(&self) -> u32 {
+        self.0.number
+    }
+
+    /// Opens a device by name: `cuda:0`, `hip:0`, `cpu`, `interp` for the reference interpreter, or a virtual GPU in
+    /// this process such as `vgpu:sm_90a`.
     ///
     /// # Errors
-    /// [`crate::Error::UnknownDevice`] with the names there are.
+    /// [`crate::Error::UnknownDevice`] with the names there are; [`crate::Error::NoDriver`],
+    /// [`crate::Error::DriverTooOld`], [`crate::Error::NoDevice`] or [`crate::Error::UnsupportedArchitecture`] for a GPU
+    /// that cannot be used.
     pub fn open(name: &str) -> Result<Self> {
         registry::open(name)
     }
@@ -93,6 +107,43 @@ impl Device {
         let t = Tensor::new(self, extents.as_ref())?;
         t.fill_zero()?;
         Ok(t)
+    }
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream::new(self.clone(), self.backend().create_queue()?))
+    }
+
+    /// The stream that work goes to where none is named.
+    pub fn default_stream(&self) -> Stream {
+        Stream::new(self.clone(), self.backend().default_queue().clone())
+    }
+
+    /// Zeros in host memory that this device copies from and to without a detour.
+    ///
+    /// # Errors
+    /// If memory is out.
+    pub fn pinned<T: HostElement>(&self, len: usize) -> Result<Pinned<T>> {
+        Pinned::zeros(self, len)
+    }
+
+    /// How much memory there is, and what the pool that tensors are allocated from holds.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
+        self.backend().memory_info()
+    }
+
+    /// Gives memory of dropped tensors, which is kept for new ones, back to the system, down to `keep` bytes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn trim(&self, keep: usize) -> Result<()> {
+        self.backend().trim(keep)
     }
 
     /// Waits for all work given to the device.

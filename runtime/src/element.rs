@@ -15,18 +15,6 @@ pub unsafe trait HostElement: Element {
     }
 }
 
-/// Calls a macro with all types of tensor elements.
-macro_rules! for_each_host_element {
-    ($m:ident) => {
-        $m! {
-            bool i8 i16 i32 i64 u8 u16 u32 u64 tegula_lang::elem::f16 tegula_lang::elem::bf16 f32 f64
-            tegula_lang::elem::F8E4M3 tegula_lang::elem::F8E5M2
-            tegula_lang::elem::F8E4M3Fnuz tegula_lang::elem::F8E5M2Fnuz
-        }
-    };
-}
-pub(crate) use for_each_host_element;
-
 macro_rules! host_elements {
     ($($ty:ty),* $(,)?) => {$(
         // SAFETY: a primitive, or a transparent wrapper of one, of the element's width.

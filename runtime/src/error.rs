@@ -1,5 +1,7 @@
 //! What can go wrong between a program and a device, each with its cause and a way out.
 
+use std::fmt;
+
 use tegula_ir::diag::Diagnostic;
 
 /// An error of the runtime.
@@ -30,6 +32,28 @@ pub enum Error {
         /// How to get it.
         help: String,
     },
+    /// The driver is older than what Tegula needs.
+    #[error("the driver {library} is too old: {found}, and {needed} is needed; {help}")]
+    DriverTooOld {
+        /// The library.
+        library: String,
+        /// What it is or lacks.
+        found: String,
+        /// What is needed.
+        needed: String,
+        /// How to get it.
+        help: String,
+    },
+    /// There is a driver, but no device of this number behind it.
+    #[error("there is no device `{name}`: the driver has {count}; {help}")]
+    NoDevice {
+        /// The name asked for.
+        name: String,
+        /// How many devices the driver has.
+        count: u32,
+        /// What to look at.
+        help: String,
+    },
     /// The device has an architecture that Tegula does not compile for.
     #[error("device `{device}` has architecture {architecture}, which is not supported; the nearest is {nearest}")]
     UnsupportedArchitecture {
@@ -37,16 +61,18 @@ pub enum Error {
         device: String,
         /// Its architecture.
         architecture: String,
-        /// The nearest supported architecture.
+        /// The nearest supported architectures.
         nearest: String,
     },
     /// The device has not that much memory left.
-    #[error("device `{device}` cannot allocate {asked} bytes; free tensors that are no longer needed")]
+    #[error("device `{device}` cannot allocate {asked} bytes{}; {}", Free(*.free), advice(*.asked, *.free))]
     OutOfMemory {
         /// The device.
         device: String,
         /// Bytes asked for.
         asked: usize,
+        /// Bytes that are free, where the device tells.
+        free: Option<usize>,
     },
     /// The arguments of a kernel do not fit its parameters.
     #[error("kernel `{kernel}`: {message}")]
@@ -56,7 +82,7 @@ pub enum Error {
         /// What does not fit.
         message: String,
     },
-    /// A tensor operation on the host side that is not possible, such as a shape with too few elements.
+    /// An operation on tensors or streams that is not possible, such as a shape with too few elements.
     #[error("{0}")]
     Tensor(String),
     /// The kernel could not be built or compiled.
@@ -84,7 +110,25 @@ pub enum Error {
         kernel: String,
         /// The device.
         device: String,
-        /// What happened, with the place in the source where it is known.
+        /// What happened, with the place in the source where it is known, and whether the device's context is lost.
+        message: String,
+    },
+    /// The device is gone: it fell off the bus, its memory failed, or its driver was reset.
+    #[error("device `{device}` is lost: {message}; restart the program, and the machine if it happens again")]
+    DeviceLost {
+        /// The device.
+        device: String,
+        /// What the driver says.
+        message: String,
+    },
+    /// A call of the driver failed for a reason that none of the others names.
+    #[error("device `{device}`: {call} failed: {message}")]
+    Driver {
+        /// The device.
+        device: String,
+        /// The driver's function.
+        call: String,
+        /// What the driver says.
         message: String,
     },
 }
@@ -97,5 +141,34 @@ impl Error {
     pub fn compile(kernel: &str, target: &str, diagnostics: &[Diagnostic]) -> Self {
         let message = diagnostics.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n");
         Self::Compile { kernel: kernel.into(), target: target.into(), message }
+    }
+
+    /// Whether the device can take no more work in this process.
+    pub fn is_fatal(&self) -> bool {
+        match self {
+            Self::DeviceLost { .. } => true,
+            Self::KernelFault { message, .. } => message.ends_with(CONTEXT_LOST),
+            _ => false,
+        }
+    }
+}
+
+/// How the message of a fault ends after which the device takes no more work.
+pub(crate) const CONTEXT_LOST: &str =
+    "the device's context is lost, and every later call on this device fails: restart the program";
+
+struct Free(Option<usize>);
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |free| write!(f, " ({free} are free)"))
+    }
+}
+
+/// What to do when memory is out.
+fn advice(asked: usize, free: Option<usize>) -> &'static str {
+    match free {
+        Some(free) if free >= asked => "what is free is in pieces: drop tensors, then call `Device::trim`",
+        _ => "drop tensors that are no longer needed, or use a smaller batch",
     }
 }

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`device`], [`registry`] | devices by name |
 //! | [`tensor`], [`element`] | tensors in device memory |
+//! | [`pinned`] | host memory for fast copies |
+//! | [`stream`] | streams, events, graphs |
 //! | [`launch`] | from a call to a running kernel |
-//! | [`specialize`] | classes of arguments |
 //! | [`cache`] | compiled kernels |
 //! | [`compiler`] | from Tile IR to code for any target, without a device |
 //! | [`executors`] | everything that runs a kernel on host data, by name |
@@ -19,12 +20,15 @@ pub mod element;
 pub mod error;
 pub mod executors;
 pub mod launch;
+pub mod pinned;
 pub mod registry;
-pub mod specialize;
+pub mod stream;
 pub mod tensor;
 pub mod virtual_gpu;
 
 pub use device::Device;
 pub use error::{Error, Result};
-pub use launch::Launch;
+pub use launch::{Launch, LaunchOptions};
+pub use pinned::Pinned;
+pub use stream::{Event, Graph, Stream};
 pub use tensor::Tensor;

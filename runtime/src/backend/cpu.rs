@@ -1,29 +1,41 @@
 //! The processor of this machine as a device. A launch runs to its end before it returns.
 
+use std::any::Any;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use smallvec::SmallVec;
 use tegula_artifact::cpu::{CpuArg, CpuKernel, LaunchError};
 use tegula_artifact::{Artifact, Entry, Format};
 use tegula_codegen::session::MachineSpec;
 use tegula_codegen_cpu::{CpuCompiler, CpuOptions};
 use tegula_ir::Function;
-use tegula_ir::function::ParamKind;
 use tegula_ir::numeric::eval;
 
-use super::host_memory::HostMemory;
-use super::{Arg, Backend, CodeTarget, Executable, Memory};
+use super::host_memory::{HostMemory, InUse};
+use super::host_queue::{HostEvent, HostQueue, OwnedArg};
+use super::{
+    Arg, Backend, CodeTarget, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Queue,
+};
 use crate::error::{Error, Result};
 
 /// The CPU device.
 pub struct CpuBackend {
     compiler: CpuCompiler,
     threads: usize,
+    queue: Arc<dyn Queue>,
+    in_use: InUse,
 }
 
 impl CpuBackend {
     /// A device that runs programs on this many threads.
     pub fn new(threads: usize) -> Self {
-        Self { compiler: CpuCompiler::new(CpuOptions::default()), threads }
+        Self {
+            compiler: CpuCompiler::new(CpuOptions::default()),
+            threads,
+            queue: Arc::new(HostQueue::default()),
+            in_use: InUse::default(),
+        }
     }
 }
 
@@ -41,7 +53,25 @@ impl Backend for CpuBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>> {
-        Ok(Arc::new(HostMemory::new("cpu", bytes)?))
+        Ok(Arc::new(HostMemory::new("cpu", bytes, &self.in_use)?))
+    }
+
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>> {
+        // SAFETY: as the caller promises.
+        Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
+        Ok(Box::new(HostMemory::new("cpu", bytes, &self.in_use)?))
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        Ok(MemoryInfo { reserved: in_use, in_use, ..MemoryInfo::default() })
+    }
+
+    fn trim(&self, _keep: usize) -> Result<()> {
+        Ok(())
     }
 
     fn code_target(&self) -> Option<CodeTarget> {
@@ -71,12 +101,27 @@ impl Backend for CpuBackend {
         };
         let kernel = tegula_codegen_cpu::load(function, info.clone(), code)
             .map_err(|e| compile_error(function, e.to_string()))?;
-        let kinds = function.params.iter().map(|p| p.kind.clone()).collect();
-        Ok(Arc::new(CpuExecutable { kernel, kinds, threads: self.threads }))
+        Ok(Arc::new(CpuExecutable(Arc::new(Loaded { kernel, threads: self.threads }))))
+    }
+
+    fn default_queue(&self) -> &Arc<dyn Queue> {
+        &self.queue
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>> {
+        Ok(Arc::new(HostQueue::default()))
+    }
+
+    fn create_event(&self) -> Result<Arc<dyn EventObject>> {
+        Ok(Arc::new(HostEvent::default()))
     }
 
     fn synchronize(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn location(&self) -> Location {
+        Location::Host
     }
 }
 
@@ -84,39 +129,48 @@ fn compile_error(function: &Function, message: String) -> Error {
     Error::Compile { kernel: function.name.clone(), target: "cpu".into(), message }
 }
 
-struct CpuExecutable {
+/// A kernel, shared with the graphs that hold it.
+struct CpuExecutable(Arc<Loaded>);
+
+struct Loaded {
     kernel: CpuKernel,
-    kinds: Vec<ParamKind>,
     threads: usize,
 }
 
 impl Executable for CpuExecutable {
-    fn launch(&self, grid: [u32; 3], args: &[Arg]) -> Result<()> {
+    fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let grid = config.grid;
+        let noted = HostQueue::of(queue)?.note(|| {
+            let (loaded, args) = (self.0.clone(), args.iter().map(OwnedArg::new).collect::<Vec<_>>());
+            Box::new(move || loaded.run(grid, &args.iter().map(OwnedArg::borrow).collect::<Vec<_>>()))
+        });
+        if noted { Ok(()) } else { self.0.run(grid, args) }
+    }
+}
+
+impl Loaded {
+    fn run(&self, grid: [u32; 3], args: &[Arg<'_>]) -> Result<()> {
         let address = |memory: &dyn Memory, offset: usize| (memory.address() as usize + offset) as *mut u8;
-        let raw: Vec<CpuArg<'_>> = args
+        let raw: SmallVec<[CpuArg<'_>; 24]> = args
             .iter()
-            .zip(&self.kinds)
-            .map(|(arg, kind)| match (arg, kind) {
-                (Arg::View { memory, offset, extents, strides, .. }, _) => {
-                    CpuArg::View { base: address(&**memory, *offset), extents, strides }
+            .map(|arg| match *arg {
+                Arg::View { memory, offset, extents, strides, .. } => {
+                    CpuArg::View { base: address(&**memory, offset), extents, strides }
                 }
-                (Arg::Ptr { memory, offset }, _) => CpuArg::Ptr(address(&**memory, *offset)),
-                (Arg::Scalar(bits), ParamKind::Scalar { elem, .. }) => CpuArg::Scalar(eval::from_bits(*elem, *bits)),
-                // An address that the caller of an unsafe kernel vouches for.
-                (Arg::Scalar(bits), _) => CpuArg::Ptr(*bits as usize as *mut u8),
+                Arg::Ptr { memory, offset, .. } => CpuArg::Ptr(address(&**memory, offset)),
+                Arg::Scalar(elem, bits) => CpuArg::Scalar(eval::from_bits(elem, bits)),
+                Arg::Address(_, address) => CpuArg::Ptr(address as usize as *mut u8),
             })
             .collect();
-        // SAFETY: views come from tensors, whose extents and strides lie within their block; the launch holds the
-        // blocks through `args`. The properties in the views' specs were read off these very arguments. Launches on one
-        // tensor from several threads are a race that safe callers can have, as with any device: it gives wrong
-        // numbers, and stays within the blocks.
+        // SAFETY: views come from tensors, whose extents and strides lie within their block; the caller holds the
+        // blocks. The properties in the views' specs were read off these very arguments. Launches on one tensor from
+        // several threads are a race that safe callers can have, as with any device: it gives wrong numbers, and stays
+        // within the blocks. The caller of an unsafe kernel vouches for addresses.
         let printed = unsafe { self.kernel.launch(grid, &raw, self.threads) };
         print!("{}", printed.map_err(|e| self.error(e))?);
         Ok(())
     }
-}
 
-impl CpuExecutable {
     fn error(&self, e: LaunchError) -> Error {
         let kernel = self.kernel.name().to_owned();
         match e {

@@ -1,17 +1,19 @@
 //! Devices over an [`Executor`]: the interpreter, and the virtual GPUs. Each launch copies the blocks it uses into
 //! host tensors and back, which is simple, and fast enough for what is not fast itself.
 
+use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
-use tegula_ir::function::ParamKind;
 use tegula_ir::numeric::eval;
 use tegula_ir::types::ScalarType;
 
-use super::host_memory::HostMemory;
-use super::{Arg, Backend, Executable, Memory};
+use super::host_memory::{HostMemory, InUse};
+use super::host_queue::{HostEvent, HostQueue, OwnedArg};
+use super::{Arg, Backend, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Queue};
 use crate::error::{Error, Result};
 
 /// A device that runs kernels through an executor.
@@ -19,12 +21,20 @@ pub struct ExecutorBackend {
     name: String,
     description: String,
     executor: Arc<dyn Executor + Send + Sync>,
+    queue: Arc<dyn Queue>,
+    in_use: InUse,
 }
 
 impl ExecutorBackend {
     /// A device of this name.
     pub fn new(name: &str, description: &str, executor: Arc<dyn Executor + Send + Sync>) -> Self {
-        Self { name: name.into(), description: description.into(), executor }
+        Self {
+            name: name.into(),
+            description: description.into(),
+            executor,
+            queue: Arc::new(HostQueue::default()),
+            in_use: InUse::default(),
+        }
     }
 }
 
@@ -42,47 +52,95 @@ impl Backend for ExecutorBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>> {
-        Ok(Arc::new(HostMemory::new(&self.name, bytes)?))
+        Ok(Arc::new(HostMemory::new(&self.name, bytes, &self.in_use)?))
+    }
+
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>> {
+        // SAFETY: as the caller promises.
+        Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
+        Ok(Box::new(HostMemory::new(&self.name, bytes, &self.in_use)?))
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        Ok(MemoryInfo { reserved: in_use, in_use, ..MemoryInfo::default() })
+    }
+
+    fn trim(&self, _keep: usize) -> Result<()> {
+        Ok(())
     }
 
     fn load(&self, function: &Function, _: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(ExecutorKernel {
+        Ok(Arc::new(ExecutorKernel(Arc::new(Loaded {
             device: self.name.clone(),
             function: function.clone(),
             executor: self.executor.clone(),
-        }))
+        }))))
+    }
+
+    fn default_queue(&self) -> &Arc<dyn Queue> {
+        &self.queue
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>> {
+        Ok(Arc::new(HostQueue::default()))
+    }
+
+    fn create_event(&self) -> Result<Arc<dyn EventObject>> {
+        Ok(Arc::new(HostEvent::default()))
     }
 
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
+
+    fn location(&self) -> Location {
+        Location::Host
+    }
 }
 
-struct ExecutorKernel {
+/// A kernel, shared with the graphs that hold it.
+struct ExecutorKernel(Arc<Loaded>);
+
+struct Loaded {
     device: String,
     function: Function,
     executor: Arc<dyn Executor + Send + Sync>,
 }
 
 impl Executable for ExecutorKernel {
-    fn launch(&self, grid: [u32; 3], args: &[Arg]) -> Result<()> {
-        let kernel = &self.function.name;
+    fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let grid = config.grid;
+        let noted = HostQueue::of(queue)?.note(|| {
+            let (loaded, args) = (self.0.clone(), args.iter().map(OwnedArg::new).collect::<Vec<_>>());
+            Box::new(move || loaded.run(grid, &args.iter().map(OwnedArg::borrow).collect::<Vec<_>>()))
+        });
+        if noted { Ok(()) } else { self.0.run(grid, args) }
+    }
+}
+
+impl Loaded {
+    fn run(&self, grid: [u32; 3], args: &[Arg<'_>]) -> Result<()> {
         let mut host = Vec::with_capacity(args.len());
         let mut before = Vec::with_capacity(args.len());
         for (param, arg) in self.function.params.iter().zip(args) {
-            host.push(match (arg, &param.kind) {
-                (Arg::Scalar(bits), ParamKind::Scalar { elem, .. }) => HostArg::Scalar(eval::from_bits(*elem, *bits)),
-                (Arg::View { memory, offset, elem, extents, strides }, _) => HostArg::Tensor(HostTensor {
-                    extents: extents.clone(),
-                    strides: strides.clone(),
-                    ..whole_block(&**memory, *offset, *elem)?
+            host.push(match *arg {
+                Arg::Scalar(elem, bits) => HostArg::Scalar(eval::from_bits(elem, bits)),
+                Arg::View { memory, offset, elem, extents, strides } => HostArg::Tensor(HostTensor {
+                    extents: extents.to_vec(),
+                    strides: strides.to_vec(),
+                    ..whole_block(&**memory, offset, elem)?
                 }),
-                (Arg::Ptr { memory, offset }, ParamKind::Ptr { elem, .. }) => {
-                    HostArg::Ptr(whole_block(&**memory, *offset, *elem)?)
-                }
-                _ => {
-                    let message = format!("argument `{}` is of another kind than its parameter", param.name);
-                    return Err(Error::Argument { kernel: kernel.clone(), message });
+                Arg::Ptr { memory, offset, elem } => HostArg::Ptr(whole_block(&**memory, offset, elem)?),
+                Arg::Address(..) => {
+                    let message = format!(
+                        "argument `{}` is an address, which `{}` cannot follow; pass the tensor it points into",
+                        param.name, self.device
+                    );
+                    return Err(Error::Argument { kernel: self.function.name.clone(), message });
                 }
             });
         }
@@ -102,6 +160,7 @@ impl Executable for ExecutorKernel {
             if t.data == *before {
                 continue;
             }
+            let memory = HostMemory::of(&***memory);
             let mut block = vec![0; memory.len()];
             memory.read(0, &mut block)?;
             for ((now, new), old) in block.iter_mut().zip(&t.data).zip(before) {
@@ -113,9 +172,7 @@ impl Executable for ExecutorKernel {
         }
         Ok(())
     }
-}
 
-impl ExecutorKernel {
     fn error(&self, e: ExecError) -> Error {
         let (kernel, device) = (self.function.name.clone(), self.device.clone());
         match e {
@@ -129,7 +186,7 @@ impl ExecutorKernel {
 /// The whole block as a one-dimensional tensor whose element zero is at a byte offset.
 fn whole_block(memory: &dyn Memory, offset: usize, elem: ScalarType) -> Result<HostTensor> {
     let mut data = vec![0; memory.len()];
-    memory.read(0, &mut data)?;
+    HostMemory::of(memory).read(0, &mut data)?;
     let size = elem.memory_bytes().unwrap_or(1) as usize;
     let offset = offset / size;
     let count = (data.len() / size - offset) as i64;

@@ -1,8 +1,17 @@
 //! What the runtime asks of a kind of device. One implementation a module.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`gpu`] | GPUs behind a driver: CUDA and HIP |
+//! | [`cpu`] | this machine's processor |
+//! | [`executor`] | the interpreter and the virtual GPUs in this process |
+//! | [`host_memory`], [`host_queue`] | memory, streams, events and graphs of the devices in this process |
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
+use smallvec::SmallVec;
 use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::types::ScalarType;
@@ -11,7 +20,9 @@ use crate::error::{Error, Result};
 
 pub mod cpu;
 pub mod executor;
+
 pub mod host_memory;
+pub mod host_queue;
 
 /// A kind of device: where memory comes from, and how kernels are compiled.
 pub trait Backend: Send + Sync {
@@ -29,6 +40,31 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>>;
+
+    /// A block over memory of this device that something else owns; `owner` is dropped when the block, and the work
+    /// that uses it, are gone.
+    ///
+    /// # Safety
+    /// `len` bytes from `address` are memory of this device until `owner` is dropped.
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>>;
+
+    /// Makes a block of host memory that the device copies from and to without a detour.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>>;
+
+    /// How much memory there is.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn memory_info(&self) -> Result<MemoryInfo>;
+
+    /// Gives memory that is kept for later allocations back to the system, down to `keep` bytes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn trim(&self, keep: usize) -> Result<()>;
 
     /// What code is made for; `None` where kernels run as Tile IR, without code that could be kept.
     fn code_target(&self) -> Option<CodeTarget> {
@@ -69,11 +105,38 @@ pub trait Backend: Send + Sync {
     /// [`crate::Error::Compile`] if the code is not for this device.
     fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>>;
 
+    /// The queue that work goes to where none is named.
+    fn default_queue(&self) -> &Arc<dyn Queue>;
+
+    /// Makes a queue.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn create_queue(&self) -> Result<Arc<dyn Queue>>;
+
+    /// Makes an event that nothing was recorded in.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn create_event(&self) -> Result<Arc<dyn EventObject>>;
+
     /// Waits for all work given to the device.
     ///
     /// # Errors
     /// If some of that work failed.
     fn synchronize(&self) -> Result<()>;
+
+    /// Copies between a block of this device and one of another device, if the two can do so without the host.
+    ///
+    /// # Errors
+    /// If the devices fail.
+    fn copy_from_peer(&self, from: (&Arc<dyn Memory>, usize), to: (&Arc<dyn Memory>, usize), n: usize) -> Result<bool> {
+        let _ = (from, to, n);
+        Ok(false)
+    }
+
+    /// Where the device's memory is, for exchange with other libraries.
+    fn location(&self) -> Location;
 }
 
 /// What code is made for: equal Tile IR for equal targets gives equal code.
@@ -85,7 +148,31 @@ pub struct CodeTarget {
     pub details: String,
 }
 
-/// A block of device memory. It is freed when the last handle is dropped; work in flight holds one.
+/// Where memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Location {
+    /// This process's own memory.
+    Host,
+    /// A CUDA device, by number.
+    Cuda(u32),
+    /// A HIP device, by number.
+    Hip(u32),
+}
+
+/// Memory of a device, in bytes. What a device does not tell is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MemoryInfo {
+    /// All of it.
+    pub total: usize,
+    /// Not taken by anyone.
+    pub free: usize,
+    /// Taken from the system by this process's pool for tensors.
+    pub reserved: usize,
+    /// Of that, in tensors now.
+    pub in_use: usize,
+}
+
+/// A block of device memory. It is freed when the last handle is dropped and the work that uses it is done.
 pub trait Memory: Send + Sync {
     /// Address of the first byte, in the device's address space.
     fn address(&self) -> u64;
@@ -98,47 +185,183 @@ pub trait Memory: Send + Sync {
         self.len() == 0
     }
 
-    /// Copies host bytes to `offset`, after the work given to the device before.
-    ///
-    /// # Errors
-    /// If the range does not lie in the block, or the device fails.
-    fn write(&self, offset: usize, bytes: &[u8]) -> Result<()>;
-
-    /// Copies bytes from `offset` to the host, after the work given to the device before.
-    ///
-    /// # Errors
-    /// As [`Memory::write`].
-    fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()>;
-
     /// For the backend that made it to know its own blocks again.
     fn as_any(&self) -> &dyn Any;
 }
 
+/// A block of host memory.
+pub trait HostBlock: Send + Sync {
+    /// Address of the first byte.
+    fn address(&self) -> *mut u8;
+}
+
+/// An in-order queue of work: what a stream is to a backend. Ranges were checked against the blocks.
+pub trait Queue: Send + Sync {
+    /// For the backend that made it to know its own queues again.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Waits for the work given so far.
+    ///
+    /// # Errors
+    /// If some of that work failed.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Whether all work given so far is done.
+    ///
+    /// # Errors
+    /// If some of that work failed.
+    fn is_idle(&self) -> Result<bool>;
+
+    /// Copies host bytes into a block, after the work of any queue that used the block before. The bytes are no longer
+    /// needed when it returns.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn write(&self, to: &Arc<dyn Memory>, offset: usize, bytes: &[u8]) -> Result<()>;
+
+    /// Copies bytes of a block to the host, after the work of any queue that used the block before. They are there when
+    /// it returns.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn read(&self, from: &Arc<dyn Memory>, offset: usize, bytes: &mut [u8]) -> Result<()>;
+
+    /// Copies from a block of pinned host memory, in the order of the queue.
+    ///
+    /// # Safety
+    /// The host bytes are not written before the copy is done.
+    ///
+    /// # Errors
+    /// If the device fails.
+    unsafe fn write_async(&self, to: &Arc<dyn Memory>, offset: usize, from: *const u8, n: usize) -> Result<()>;
+
+    /// Copies to a block of pinned host memory, in the order of the queue.
+    ///
+    /// # Safety
+    /// The host bytes are neither read nor written before the copy is done.
+    ///
+    /// # Errors
+    /// If the device fails.
+    unsafe fn read_async(&self, from: &Arc<dyn Memory>, offset: usize, to: *mut u8, n: usize) -> Result<()>;
+
+    /// Copies between blocks of this device.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn copy(&self, from: (&Arc<dyn Memory>, usize), to: (&Arc<dyn Memory>, usize), n: usize) -> Result<()>;
+
+    /// Sets bytes of a block.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn fill(&self, to: &Arc<dyn Memory>, offset: usize, n: usize, byte: u8) -> Result<()>;
+
+    /// Records an event: it happens when the work given so far is done.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn record(&self, event: &dyn EventObject) -> Result<()>;
+
+    /// Lets the work given from now on wait for an event.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn wait(&self, event: &dyn EventObject) -> Result<()>;
+
+    /// From now on, work is noted instead of done.
+    ///
+    /// # Errors
+    /// If it already is, or the queue cannot.
+    fn begin_capture(&self) -> Result<()>;
+
+    /// Ends what [`Queue::begin_capture`] began, and gives the work noted.
+    ///
+    /// # Errors
+    /// If the work noted cannot be repeated.
+    fn end_capture(&self) -> Result<Arc<dyn GraphObject>>;
+
+    /// Whether work is noted instead of done.
+    fn is_capturing(&self) -> bool;
+}
+
+/// A point in the work of a queue.
+pub trait EventObject: Send + Sync {
+    /// For the backend that made it to know its own events again.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Waits until it has happened.
+    ///
+    /// # Errors
+    /// If the work before it failed.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Whether it has happened.
+    ///
+    /// # Errors
+    /// If the work before it failed.
+    fn is_done(&self) -> Result<bool>;
+
+    /// Time from an event before this one, as the device measured it. Both have happened.
+    ///
+    /// # Errors
+    /// If the device fails, or an event was not recorded.
+    fn elapsed_since(&self, earlier: &dyn EventObject) -> Result<Duration>;
+}
+
+/// Work that was noted by a queue, to be done again and again. It keeps the memory that it uses.
+pub trait GraphObject: Send + Sync {
+    /// Does the work once, in the order of the queue.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn replay(&self, queue: &dyn Queue) -> Result<()>;
+}
+
+/// Extents or strides.
+pub type Axes = SmallVec<[i64; 5]>;
+
 /// An argument of a launch.
-#[derive(Clone)]
-pub enum Arg {
+#[derive(Clone, Copy)]
+pub enum Arg<'a> {
     /// A tensor: element zero is at `offset` bytes in `memory`; extents and strides in elements.
     View {
         /// The block that holds it.
-        memory: Arc<dyn Memory>,
+        memory: &'a Arc<dyn Memory>,
         /// Byte offset of element zero.
         offset: usize,
         /// Element type.
         elem: ScalarType,
         /// Extents in elements.
-        extents: Vec<i64>,
+        extents: &'a [i64],
         /// Strides in elements.
-        strides: Vec<i64>,
+        strides: &'a [i64],
     },
     /// A number, as the bits of its type.
-    Scalar(u64),
+    Scalar(ScalarType, u64),
     /// A raw pointer into a block.
     Ptr {
         /// The block that may be touched.
-        memory: Arc<dyn Memory>,
+        memory: &'a Arc<dyn Memory>,
         /// Byte offset of the address.
         offset: usize,
+        /// Element type.
+        elem: ScalarType,
     },
+    /// An address that the caller vouches for.
+    Address(ScalarType, u64),
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LaunchConfig {
+    /// Number of programs on each axis; none is 0.
+    pub grid: [u32; 3],
+    /// All programs run at the same time, so that they can wait for each other.
+    pub cooperative: bool,
+    /// Programs that form a cluster, on each axis.
+    pub cluster: Option<[u32; 3]>,
+    /// May begin before the kernel before it in the stream has ended (programmatic dependent launch).
+    pub programmatic: bool,
 }
 
 /// A compiled kernel.
@@ -147,5 +370,5 @@ pub trait Executable: Send + Sync {
     ///
     /// # Errors
     /// [`crate::Error::InvalidLaunch`], and [`crate::Error::KernelFault`] where the device tells at once.
-    fn launch(&self, grid: [u32; 3], args: &[Arg]) -> Result<()>;
+    fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()>;
 }

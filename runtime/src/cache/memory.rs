@@ -16,6 +16,7 @@ use super::entry::CacheEntry;
 use super::key::CacheKey;
 use crate::backend::{Backend, CodeTarget, Executable};
 use crate::error::Result;
+use crate::launch::signature::Signature;
 
 /// What tells compiled kernels apart: the kernel with its element types and build-time parameters, and the options,
 /// which hold sizes and what is promised of the arguments.
@@ -29,8 +30,8 @@ pub struct Key {
 
 /// A kernel ready to launch.
 pub struct Compiled {
-    /// The Tile IR it was compiled from; its parameters and grid are those of the compiled kernel.
-    pub function: Function,
+    /// Its parameters and grid.
+    pub signature: Signature,
     /// The compiled kernel.
     pub executable: Arc<dyn Executable>,
 }
@@ -83,7 +84,7 @@ impl KernelCache {
     pub fn make(&self, function: Function, backend: &dyn Backend) -> Result<Compiled> {
         let Some(target) = backend.code_target() else {
             let executable = backend.load(&function, None)?;
-            return Ok(Compiled { function, executable });
+            return Ok(Compiled { signature: Signature::of(&function), executable });
         };
         let job = Job { cache: self, disk: self.disk(), function: &function, backend, target };
         let (artifact, outcome) = job.artifact()?;
@@ -99,7 +100,7 @@ impl KernelCache {
             }
             (loaded, Outcome::Made) => loaded?,
         };
-        Ok(Compiled { function, executable })
+        Ok(Compiled { signature: Signature::of(&function), executable })
     }
 
     fn disk(&self) -> Option<&DiskCache> {

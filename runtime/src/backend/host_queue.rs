@@ -1,0 +1,241 @@
+//! Streams, events and graphs of the devices that run in this process.
+//!
+//! Work is done when it is given, by the thread that gives it: a stream is always idle, which is an order that every
+//! stream may have.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::host_memory::HostMemory;
+use super::{Arg, Axes, EventObject, GraphObject, Memory, Queue};
+use crate::error::{Error, Result};
+use tegula_ir::types::ScalarType;
+
+/// Work noted for later.
+pub type Work = Box<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// A queue whose work is done when it is given, unless it is being captured.
+#[derive(Default)]
+pub struct HostQueue {
+    capturing: AtomicBool,
+    noted: Mutex<Vec<Work>>,
+}
+
+impl HostQueue {
+    /// The queue of a device in this process.
+    ///
+    /// # Errors
+    /// If it is a queue of another kind of device.
+    pub fn of(queue: &dyn Queue) -> Result<&Self> {
+        queue
+            .as_any()
+            .downcast_ref()
+            .ok_or_else(|| Error::Tensor("the stream belongs to another device than the tensors".into()))
+    }
+
+    /// Notes work if the queue is being captured; otherwise the caller does it at once.
+    pub fn note(&self, work: impl FnOnce() -> Work) -> bool {
+        let capturing = self.is_capturing();
+        if capturing {
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(work());
+        }
+        capturing
+    }
+
+    fn not_while_capturing(&self, what: &str) -> Result<()> {
+        if self.is_capturing() {
+            return Err(Error::Tensor(format!("{what} cannot be part of a graph: do it before or after the capture")));
+        }
+        Ok(())
+    }
+}
+
+impl Queue for HostQueue {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.not_while_capturing("waiting for the stream")
+    }
+
+    fn is_idle(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn write(&self, to: &Arc<dyn Memory>, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.not_while_capturing("a copy from the host")?;
+        HostMemory::of(&**to).write(offset, bytes)
+    }
+
+    fn read(&self, from: &Arc<dyn Memory>, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        self.not_while_capturing("a copy to the host")?;
+        HostMemory::of(&**from).read(offset, bytes)
+    }
+
+    unsafe fn write_async(&self, to: &Arc<dyn Memory>, offset: usize, from: *const u8, n: usize) -> Result<()> {
+        // SAFETY: the caller gives `n` bytes that nobody writes meanwhile.
+        self.write(to, offset, unsafe { std::slice::from_raw_parts(from, n) })
+    }
+
+    unsafe fn read_async(&self, from: &Arc<dyn Memory>, offset: usize, to: *mut u8, n: usize) -> Result<()> {
+        // SAFETY: the caller gives `n` bytes that nobody touches meanwhile.
+        self.read(from, offset, unsafe { std::slice::from_raw_parts_mut(to, n) })
+    }
+
+    fn copy(&self, from: (&Arc<dyn Memory>, usize), to: (&Arc<dyn Memory>, usize), n: usize) -> Result<()> {
+        let (a, b) = ((from.0.clone(), from.1), (to.0.clone(), to.1));
+        let work = move || {
+            // Through a buffer: both ranges may lie in one block.
+            let mut bytes = vec![0; n];
+            HostMemory::of(&*a.0).read(a.1, &mut bytes)?;
+            HostMemory::of(&*b.0).write(b.1, &bytes)
+        };
+        if self.is_capturing() {
+            self.note(|| Box::new(work));
+            return Ok(());
+        }
+        work()
+    }
+
+    fn fill(&self, to: &Arc<dyn Memory>, offset: usize, n: usize, byte: u8) -> Result<()> {
+        let noted = self.note(|| {
+            let to = to.clone();
+            Box::new(move || HostMemory::of(&*to).fill(offset, n, byte))
+        });
+        if noted { Ok(()) } else { HostMemory::of(&**to).fill(offset, n, byte) }
+    }
+
+    fn record(&self, event: &dyn EventObject) -> Result<()> {
+        self.not_while_capturing("an event")?;
+        *HostEvent::of(event)?.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        Ok(())
+    }
+
+    fn wait(&self, event: &dyn EventObject) -> Result<()> {
+        HostEvent::of(event).map(drop)
+    }
+
+    fn begin_capture(&self) -> Result<()> {
+        if self.capturing.swap(true, Ordering::AcqRel) {
+            return Err(Error::Tensor("the stream is already being captured".into()));
+        }
+        Ok(())
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn GraphObject>> {
+        self.capturing.store(false, Ordering::Release);
+        let work = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(Arc::new(HostGraph { work }))
+    }
+
+    fn is_capturing(&self) -> bool {
+        self.capturing.load(Ordering::Acquire)
+    }
+}
+
+/// An event: the moment it was recorded.
+#[derive(Default)]
+pub struct HostEvent {
+    at: Mutex<Option<Instant>>,
+}
+
+impl HostEvent {
+    fn of(event: &dyn EventObject) -> Result<&Self> {
+        event.as_any().downcast_ref().ok_or_else(|| Error::Tensor("the event belongs to another device".into()))
+    }
+
+    fn at(&self) -> Option<Instant> {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventObject for HostEvent {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn elapsed_since(&self, earlier: &dyn EventObject) -> Result<Duration> {
+        match (self.at(), Self::of(earlier)?.at()) {
+            (Some(now), Some(then)) => Ok(now.saturating_duration_since(then)),
+            _ => Err(Error::Tensor("the event was not recorded".into())),
+        }
+    }
+}
+
+struct HostGraph {
+    work: Vec<Work>,
+}
+
+impl GraphObject for HostGraph {
+    fn replay(&self, queue: &dyn Queue) -> Result<()> {
+        HostQueue::of(queue)?.not_while_capturing("a graph")?;
+        self.work.iter().try_for_each(|work| work())
+    }
+}
+
+/// An argument that keeps its memory: what a graph holds.
+pub enum OwnedArg {
+    /// See [`Arg::View`].
+    View {
+        /// The block that holds it.
+        memory: Arc<dyn Memory>,
+        /// Byte offset of element zero.
+        offset: usize,
+        /// Element type.
+        elem: ScalarType,
+        /// Extents in elements.
+        extents: Axes,
+        /// Strides in elements.
+        strides: Axes,
+    },
+    /// See [`Arg::Ptr`].
+    Ptr {
+        /// The block that may be touched.
+        memory: Arc<dyn Memory>,
+        /// Byte offset of the address.
+        offset: usize,
+        /// Element type.
+        elem: ScalarType,
+    },
+    /// See [`Arg::Scalar`].
+    Scalar(ScalarType, u64),
+    /// See [`Arg::Address`].
+    Address(ScalarType, u64),
+}
+
+impl OwnedArg {
+    /// Keeps what an argument borrows.
+    pub fn new(arg: &Arg<'_>) -> Self {
+        match *arg {
+            Arg::View { memory, offset, elem, extents, strides } => {
+                Self::View { memory: memory.clone(), offset, elem, extents: extents.into(), strides: strides.into() }
+            }
+            Arg::Ptr { memory, offset, elem } => Self::Ptr { memory: memory.clone(), offset, elem },
+            Arg::Scalar(elem, bits) => Self::Scalar(elem, bits),
+            Arg::Address(elem, address) => Self::Address(elem, address),
+        }
+    }
+
+    /// The argument.
+    pub fn borrow(&self) -> Arg<'_> {
+        match self {
+            Self::View { memory, offset, elem, extents, strides } => {
+                Arg::View { memory, offset: *offset, elem: *elem, extents, strides }
+            }
+            Self::Ptr { memory, offset, elem } => Arg::Ptr { memory, offset: *offset, elem: *elem },
+            Self::Scalar(elem, bits) => Arg::Scalar(*elem, *bits),
+            Self::Address(elem, address) => Arg::Address(*elem, *address),
+        }
+    }
+}

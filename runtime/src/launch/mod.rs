@@ -1,0 +1,242 @@
+//! Launching a call: from typed arguments to a running kernel.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`check`] | that the arguments fit the parameters and each other |
+//! | [`specialize`] | what is promised of the arguments |
+//! | [`recent`] | finding the compiled kernel |
+//! | [`signature`] | what a launcher must know of a compiled kernel |
+//!
+//! After a thread's first launch of a kernel with arguments of some class, a launch allocates nothing, takes no lock
+//! and hashes no string.
+
+pub mod check;
+pub mod recent;
+pub mod signature;
+pub mod specialize;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tegula_ir::exec::programs_of;
+use tegula_ir::function::Grid;
+use tegula_ir::numeric::eval;
+use tegula_lang::host::{Arg as CallArg, PointerArg, TensorObject};
+use tegula_lang::kernel::{Call, Kernel};
+
+use crate::backend::{Arg, LaunchConfig};
+use crate::cache::{self, Compiled};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+use crate::tensor::AnyTensor;
+use signature::Signature;
+use specialize::Classes;
+
+/// Launching a [`Call`], which calling a `#[kernel]` function gives.
+pub trait Launch: Sized {
+    /// Compiles the kernel if this device has not yet compiled it for arguments of this class, and launches it on the
+    /// device that holds the arguments, in the default stream.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, the kernel does not compile, or the device fails.
+    fn launch(self) -> Result<()> {
+        self.launch_with(&LaunchOptions::default())
+    }
+
+    /// Launches in a stream.
+    ///
+    /// # Errors
+    /// As [`Launch::launch`], or if the stream is of another device.
+    fn launch_on(self, stream: &Stream) -> Result<()> {
+        self.launch_with(&LaunchOptions::default().stream(stream))
+    }
+
+    /// Launches with options.
+    ///
+    /// # Errors
+    /// As [`Launch::launch_on`], or if the device does not have what an option asks for.
+    fn launch_with(self, options: &LaunchOptions<'_>) -> Result<()>;
+
+    /// Compiles the kernel without launching it, so that the first launch does not have to.
+    ///
+    /// # Errors
+    /// As [`Launch::launch`].
+    fn warm_up(&self) -> Result<()>;
+}
+
+/// How a call is launched. Warps, stages and sizes are chosen at the [`Call`]: the kernel is compiled for them.
+#[derive(Clone, Default, Debug)]
+pub struct LaunchOptions<'a> {
+    stream: Option<&'a Stream>,
+    cooperative: bool,
+    cluster: Option<[u32; 3]>,
+    programmatic: bool,
+}
+
+impl<'a> LaunchOptions<'a> {
+    /// Launches in this stream.
+    #[must_use]
+    pub fn stream(mut self, stream: &'a Stream) -> Self {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// All programs run at the same time, so that they can wait for each other; it is an error if they do not fit.
+    #[must_use]
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
+    /// Programs that run close to each other and share memory, on each axis (NVIDIA, from sm_90 on).
+    #[must_use]
+    pub fn cluster(mut self, programs: [u32; 3]) -> Self {
+        self.cluster = Some(programs);
+        self
+    }
+
+    /// May begin before the kernel before it in the stream has ended (programmatic dependent launch, NVIDIA from sm_90
+    /// on). Kernels wait for that end before they touch memory, so that only their prologues overlap.
+    #[must_use]
+    pub fn programmatic(mut self) -> Self {
+        self.programmatic = true;
+        self
+    }
+}
+
+impl<K: Kernel> Launch for Call<'_, K> {
+    fn launch_with(self, options: &LaunchOptions<'_>) -> Result<()> {
+        let prepared = Prepared::new(&self)?;
+        let device = prepared.device;
+        if let Some(stream) = options.stream {
+            stream.check(device, "tensor")?;
+        }
+        let queue = options.stream.map_or_else(|| &**device.backend().default_queue(), Stream::queue);
+        prepared.with_compiled(&self, |compiled| {
+            check::check_kinds(&compiled.signature, &prepared.args)?;
+            let config = LaunchConfig {
+                grid: prepared.grid(&self, &compiled.signature)?,
+                cooperative: options.cooperative,
+                cluster: options.cluster,
+                programmatic: options.programmatic,
+            };
+            if config.grid.contains(&0) {
+                return Ok(());
+            }
+            compiled.executable.launch(queue, &config, &prepared.args)
+        })
+    }
+
+    fn warm_up(&self) -> Result<()> {
+        Prepared::new(self)?.with_compiled(self, |_| Ok(()))
+    }
+}
+
+/// The arguments as the device takes them.
+struct Prepared<'a> {
+    device: &'a Device,
+    args: SmallVec<[Arg<'a>; 24]>,
+    classes: Classes,
+}
+
+impl<'a> Prepared<'a> {
+    fn new<K: Kernel>(call: &'a Call<'_, K>) -> Result<Self> {
+        let info = call.kernel.info();
+        let name = |i: usize| info.params.get(i).map_or("?", |p| p.name).to_owned();
+        let bad = |message: String| Error::Argument { kernel: info.name.into(), message };
+        let mut device: Option<&Device> = None;
+        let mut args = SmallVec::new();
+        let mut written = 0u64;
+        for (i, arg) in call.args.iter().enumerate() {
+            let mut tensor = |t: &'a dyn TensorObject| -> Result<&'a AnyTensor> {
+                let t = AnyTensor::of(t).ok_or_else(|| {
+                    bad(format!("argument `{}` is not a tensor of a device; make one with `device.tensor`", name(i)))
+                })?;
+                match device {
+                    Some(d) if !d.same(&t.device) => {
+                        let (here, there) = (t.device.name(), d.name());
+                        Err(bad(format!(
+                            "argument `{}` is on {here}, others are on {there}; copy it with `to_device`",
+                            name(i)
+                        )))
+                    }
+                    _ => {
+                        device = Some(&t.device);
+                        Ok(t)
+                    }
+                }
+            };
+            let (arg, write) = match arg {
+                CallArg::Read(t) => (tensor(*t)?.arg(), false),
+                CallArg::Write(t) => (tensor(&**t)?.arg(), true),
+                CallArg::Scalar(elem, value) => (Arg::Scalar(*elem, eval::to_bits(*elem, *value)), false),
+                CallArg::Pointer(elem, PointerArg::Tensor(t)) => {
+                    let t = tensor(&**t)?;
+                    (Arg::Ptr { memory: &t.memory, offset: t.offset * t.size(), elem: *elem }, true)
+                }
+                CallArg::Pointer(elem, PointerArg::Address(address)) => (Arg::Address(*elem, *address), true),
+            };
+            args.push(arg);
+            if write && i < 64 {
+                written |= 1 << i;
+            }
+        }
+        let device = device.ok_or_else(|| bad("no argument is a tensor, so there is no device to launch on".into()))?;
+        let overlaps = check::overlaps(&args, written, bad, name)?;
+        let specialize = |i: usize| info.params.get(i).is_none_or(|p| p.specialize);
+        let classes = specialize::classify(&args, &overlaps, specialize);
+        Ok(Self { device, args, classes })
+    }
+
+    /// Calls `f` with the compiled kernel, compiling it if need be.
+    fn with_compiled<K: Kernel, R>(&self, call: &Call<'_, K>, f: impl FnOnce(&Compiled) -> Result<R>) -> Result<R> {
+        // Sizes by name are for tools, which build and do not launch; they take the long way.
+        if !call.options.dims.is_empty() || !call.options.types.is_empty() || !call.options.specs.is_empty() {
+            return f(&*self.find(call)?);
+        }
+        let key = recent::Key {
+            device: self.device.number(),
+            kernel: call.kernel.key(),
+            sizes: call.sizes.clone(),
+            warps: call.options.num_warps.unwrap_or(0),
+            stages: call.options.num_stages.unwrap_or(0),
+            classes: self.classes.clone(),
+        };
+        recent::with(&key, || self.find(call), f)
+    }
+
+    /// The compiled kernel from the device's cache, compiled now if it is not there.
+    #[cold]
+    fn find<K: Kernel>(&self, call: &Call<'_, K>) -> Result<Arc<Compiled>> {
+        let mut options = call.build_options().into_owned();
+        options.specs = self.classes.iter().map(|class| class.spec()).collect();
+        let key = cache::Key { kernel: call.kernel.key(), options };
+        self.device.kernels().get(&key, || {
+            let kernel = call.kernel.info().name;
+            let function = call
+                .kernel
+                .build(&key.options)
+                .map_err(|e| Error::compile(kernel, self.device.target(), &e.diagnostics))?;
+            self.device.kernels().make(function, self.device.backend())
+        })
+    }
+
+    fn grid<K: Kernel>(&self, call: &Call<'_, K>, signature: &Signature) -> Result<[u32; 3]> {
+        let bad = |message: String| Error::Argument { kernel: signature.name.clone(), message };
+        match (&signature.grid, call.grid) {
+            (Grid::Explicit, Some(grid)) => Ok(grid),
+            (Grid::Explicit, None) => Err(bad("it needs a grid: give it with `.grid([n, 1, 1])`".into())),
+            (Grid::Tiles { .. }, Some(_)) => Err(bad("it has its grid from its outputs; give none".into())),
+            (Grid::Tiles { outputs }, None) => {
+                let extents = |i: usize| match self.args.get(i) {
+                    Some(Arg::View { extents, .. }) => Some(*extents),
+                    _ => None,
+                };
+                let name = |i: usize| signature.params.get(i).map_or("?", |p| p.name.as_str());
+                let n = programs_of(outputs, name, extents).map_err(bad)?;
+                Ok([n, 1, 1])
+            }
+        }
+    }
+}
