@@ -1,5 +1,6 @@
 //! From a kernel's Tile IR to code, for any target, without a device.
 
+use tegula_artifact::{Artifact, Entry, Format};
 use tegula_codegen::gpu::{Options, pass_list, prepare};
 use tegula_codegen::target::{Architecture, Family};
 use tegula_codegen_cpu as cpu;
@@ -82,6 +83,21 @@ pub struct Code {
     pub threads: Option<u32>,
     /// Shared memory per program in bytes (GPUs).
     pub shared_bytes: Option<u32>,
+}
+
+/// Compiles a kernel for a GPU to what a driver takes: PTX or a code object.
+///
+/// # Errors
+/// [`Error::Compile`].
+pub fn gpu_artifact(function: &Function, architecture: &'static Architecture) -> Result<Artifact> {
+    let code = Compilation::new(function.clone(), Target::Gpu(architecture)).code(false)?;
+    let Some(info) = code.info else { unreachable!("code for a GPU has information on its kernel") };
+    let (format, code) = match code.object {
+        Some(object) => (Format::CodeObject, object),
+        None => (Format::Ptx, code.assembly.into_bytes()),
+    };
+    let (kernel, target) = (function.name.clone(), architecture.name.into());
+    Ok(Artifact { kernel, target, format, entry: Entry::Gpu(info), code })
 }
 
 /// A kernel on its way to a target. Each stage is computed from the kernel's source IR.

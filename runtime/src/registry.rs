@@ -6,8 +6,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::backend::Backend;
 use crate::backend::cpu::CpuBackend;
 use crate::backend::executor::ExecutorBackend;
+use crate::backend::gpu;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::executors;
 
 /// Opens a device by name. The same name gives the same device, with its compiled kernels.
@@ -17,8 +18,15 @@ pub fn open(name: &str) -> Result<Device> {
     if let Some(device) = devices.get(name) {
         return Ok(device.clone());
     }
-    let backend: Box<dyn Backend> = match name {
-        "cpu" => Box::new(CpuBackend::new(executors::cpu_threads())),
+    let backend: Box<dyn Backend> = match (name, name.split_once(':')) {
+        ("cpu", _) => Box::new(CpuBackend::new(executors::cpu_threads())),
+        (_, Some((kind @ ("cuda" | "hip"), number))) => {
+            let Ok(ordinal) = number.parse() else {
+                let help = format!("a device of this kind is `{kind}:` and its number, such as `{kind}:0`");
+                return Err(Error::UnknownDevice { name: name.into(), help });
+            };
+            gpu::open(kind, ordinal)?
+        }
         // The interpreter and the virtual GPUs; any other name is an error that lists them all.
         _ => Box::new(ExecutorBackend::new(name, description(name), executors::by_name(name)?)),
     };
@@ -31,12 +39,17 @@ fn description(name: &str) -> &'static str {
     if name.starts_with("vgpu:") { "a virtual GPU, with the sanitizer on" } else { "the reference interpreter" }
 }
 
-/// The fastest device.
+/// The fastest device: the first GPU that can be used, or the CPU.
 pub fn best() -> Result<Device> {
-    open("cpu")
+    let gpu = gpu_names().find_map(|name| open(&name).ok());
+    gpu.map_or_else(|| open("cpu"), Ok)
 }
 
 /// Every device of this machine, fastest first. Virtual GPUs are not among them: there is one for each architecture.
 pub fn all() -> Vec<Device> {
-    ["cpu", "interp"].into_iter().filter_map(|name| open(name).ok()).collect()
+    gpu_names().chain(["cpu".into(), "interp".into()]).filter_map(|name| open(&name).ok()).collect()
+}
+
+fn gpu_names() -> impl Iterator<Item = String> {
+    ["cuda", "hip"].into_iter().flat_map(gpu::names)
 }

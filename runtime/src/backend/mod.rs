@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 
 pub mod cpu;
 pub mod executor;
+pub mod gpu;
 
 pub mod host_memory;
 pub mod host_queue;

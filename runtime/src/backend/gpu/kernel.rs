@@ -1,0 +1,179 @@
+//! Kernels on a GPU, and their launch.
+
+use std::borrow::Cow;
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tegula_artifact::gpu::{Component, KernelInfo};
+use tegula_artifact::{Artifact, Entry, Format};
+use tegula_ir::Function;
+
+use super::device::Gpu;
+use super::driver::{Cause, Failure, FunctionInfo, Handle, RawLaunch};
+use super::failure;
+use super::queue::GpuQueue;
+use crate::backend::{Arg, Executable, LaunchConfig, Queue};
+use crate::error::{Error, Result};
+
+/// A kernel that was loaded.
+pub struct GpuKernel {
+    gpu: Arc<Gpu>,
+    info: KernelInfo,
+    module: Handle,
+    function: Handle,
+    /// What the driver says of it.
+    usage: FunctionInfo,
+    /// See [`Gpu::launched`].
+    number: u32,
+}
+
+impl GpuKernel {
+    /// Loads code.
+    pub(super) fn load(gpu: Arc<Gpu>, target: &str, function: &Function, artifact: Option<&Artifact>) -> Result<Self> {
+        let wrong = |what: &str| Error::Compile {
+            kernel: function.name.clone(),
+            target: target.to_owned(),
+            message: format!("the code is {what}; compile it for {target}"),
+        };
+        let Some(Artifact { entry: Entry::Gpu(info), code, format, target: made_for, .. }) = artifact else {
+            return Err(wrong("not for a GPU"));
+        };
+        if made_for != target {
+            return Err(wrong(&format!("for {made_for}")));
+        }
+        let code = match format {
+            // The driver takes it as text, up to a zero byte.
+            Format::Ptx => Cow::Owned(code.iter().copied().chain([0]).collect::<Vec<u8>>()),
+            Format::Cubin | Format::CodeObject => Cow::Borrowed(&code[..]),
+            Format::Object => return Err(wrong("for a CPU")),
+        };
+        let shared = info.static_shared + info.dynamic_shared;
+        if shared > gpu.properties.max_shared {
+            let limit = format!(
+                "it needs {shared} bytes of shared memory, and `{}` has {}; use smaller tiles or fewer stages",
+                gpu.name, gpu.properties.max_shared
+            );
+            return Err(Error::InvalidLaunch { kernel: info.name.clone(), limit });
+        }
+        gpu.bind()?;
+        let failed = |e| Self::load_error(&gpu, function, e);
+        let module = gpu.driver.load(&code).map_err(failed)?;
+        let name = CString::new(info.name.as_str()).map_err(|_| wrong("of a kernel with a zero byte in its name"))?;
+        let driver = &*gpu.driver;
+        // SAFETY: the module was loaded just now, the function is of it.
+        let (function, usage) = unsafe {
+            let function = driver.function(module, &name).map_err(failed)?;
+            if info.dynamic_shared > 0 {
+                driver.allow_shared(function, info.dynamic_shared).map_err(failed)?;
+            }
+            (function, driver.function_info(function).map_err(failed)?)
+        };
+        let number = gpu.number_kernel(&info.name);
+        Ok(Self { info: info.clone(), gpu, module, function, usage, number })
+    }
+
+    /// The error for code that the driver did not take.
+    pub(super) fn load_error(gpu: &Gpu, function: &Function, e: Failure) -> Error {
+        match e.cause() {
+            Cause::TooOld => failure::too_old(&*gpu.driver, &e.text),
+            Cause::BadCode => Error::Compile {
+                kernel: function.name.clone(),
+                target: gpu.properties.architecture.clone(),
+                message: format!("the driver refuses the code: {}", e.text),
+            },
+            _ => gpu.error(e),
+        }
+    }
+
+    /// The error for a launch that the driver did not take.
+    #[cold]
+    fn launch_error(&self, launch: &RawLaunch, e: Failure) -> Error {
+        let kernel = self.info.name.clone();
+        // CUDA says "invalid value" of what is too large.
+        if e.cause() != Cause::Limits && e.code != 1 {
+            return self.gpu.error(e);
+        }
+        let p = &self.gpu.properties;
+        let device = &self.gpu.name;
+        let shared = self.usage.shared.max(self.info.static_shared) + launch.shared;
+        let axis = (0..3).find(|&i| launch.grid[i] > p.max_grid[i]);
+        let limit = if let Some(i) = axis {
+            let (asked, most) = (launch.grid[i], p.max_grid[i]);
+            format!("its grid has {asked} programs on axis {i}, and `{device}` takes {most}; use larger tiles")
+        } else if launch.threads > p.max_threads {
+            format!(
+                "it has {} threads a program, and `{device}` has {}; use fewer warps",
+                launch.threads, p.max_threads
+            )
+        } else if shared > p.max_shared {
+            format!("it needs {shared} bytes of shared memory, and `{device}` has {}; use smaller tiles", p.max_shared)
+        } else if launch.cooperative && !p.cooperative {
+            format!("`{device}` has no cooperative launches")
+        } else if launch.cooperative {
+            format!("its {:?} programs cannot all run on `{device}` at the same time; launch fewer", launch.grid)
+        } else if let Some(cluster) = launch.cluster {
+            match p.clusters {
+                true => format!("clusters of {cluster:?} programs do not fit a grid of {:?}", launch.grid),
+                false => format!("`{device}` has no clusters; they come with sm_90"),
+            }
+        } else {
+            let (registers, threads) = (self.usage.registers, launch.threads);
+            format!("{} (it has {threads} threads of {registers} registers); use fewer warps", e.text)
+        };
+        Error::InvalidLaunch { kernel, limit }
+    }
+}
+
+impl Executable for GpuKernel {
+    fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        let gpu = &*self.gpu;
+        let queue = GpuQueue::of(queue)?;
+        let mut values: SmallVec<[u64; 128]> = SmallVec::new();
+        for param in &self.info.params {
+            let index = usize::from;
+            values.push(match (args[param.param as usize], param.component) {
+                (Arg::View { extents, .. }, Component::Extent(axis)) => extents[index(axis)] as u64,
+                (Arg::View { strides, .. }, Component::Stride(axis)) => strides[index(axis)] as u64,
+                (Arg::View { memory, offset, .. } | Arg::Ptr { memory, offset, .. }, _) => {
+                    memory.address() + offset as u64
+                }
+                (Arg::Scalar(_, bits) | Arg::Address(_, bits), _) => bits,
+            });
+        }
+        // Numbers are little-endian: those of fewer bytes stand at the same address.
+        let mut pointers: SmallVec<[*mut c_void; 128]> =
+            values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let launch = RawLaunch {
+            grid: config.grid,
+            threads: self.info.threads,
+            shared: self.info.dynamic_shared,
+            stream: queue.stream,
+            cooperative: config.cooperative,
+            cluster: config.cluster,
+            programmatic: config.programmatic,
+        };
+        gpu.bind()?;
+        queue.uses_args(args)?;
+        gpu.launched(self.number);
+        // SAFETY: the function has these parameters, in this order; blocks that views and pointers lie in are there and
+        // stay until the stream has come past this launch.
+        unsafe { gpu.driver.launch(self.function, &launch, pointers.as_mut_ptr()) }
+            .map_err(|e| self.launch_error(&launch, e))?;
+        if gpu.blocking && !queue.is_capturing() {
+            queue.synchronize()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for GpuKernel {
+    fn drop(&mut self) {
+        // It may be running, in a stream that is not known here.
+        let done = self.gpu.synchronize();
+        // SAFETY: the module is ours, and not running.
+        let unloaded = done.map(|()| unsafe { self.gpu.driver.unload(self.module) });
+        // After a fault the code goes with the context.
+        drop(unloaded);
+    }
+}
