@@ -102,7 +102,8 @@ mod tests {
     fn everything_that_code_depends_on_changes_the_key() {
         let f = function(1);
         let t = target("cpu", "avx2");
-        let key = |f, t, compiler, llvm| CacheKey::with_compiler(f, t, compiler, llvm);
+        let key =
+            |f: &Function, t: &CodeTarget, compiler: &str, llvm: &str| CacheKey::with_compiler(f, t, compiler, llvm);
         let base = key(&f, &t, "0.1.0+a", "22.1.8");
         let others = [
             key(&function(2), &t, "0.1.0+a", "22.1.8"),
