@@ -1,12 +1,12 @@
 //! Generated programs, run on the interpreter and on another executor, must give the same results within the
-//! difference that their ops allow.
+//! difference that their ops allow. The others are the CPU and the virtual GPUs, whose sanitizer must find nothing.
 //!
 //! Programs run in child processes: one that aborts or hangs is a finding, not the end of the test. A failure is
 //! shrunk and written as a filetest into `target/differential/`. The programs are those of the seeds from 0 on:
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `TEGULA_DIFFERENTIAL=20000` | this many programs (2000 without it); `unlimited` until a failure or an interrupt |
+//! | `TEGULA_DIFFERENTIAL=20000` | this many programs (2000 on the CPU and 200 on a GPU without it); `unlimited` until a failure or an interrupt |
 //! | `TEGULA_DIFFERENTIAL_SEED=7` | the first seed |
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -18,13 +18,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tegula_codegen_cpu::CpuExecutor;
 use tegula_ir::exec::Executor;
 use tegula_ir::interp::Interpreter;
 use tegula_ir::testing::generate::{Config, Program, decisions, shrink};
+use tegula_runtime::executors;
 
 /// Names the executor that a child process runs.
 const CHILD: &str = "TEGULA_DIFFERENTIAL_CHILD";
+/// What programs run on, and how many.
+const EXECUTORS: [(&str, u64); 3] = [("cpu", 2000), ("vgpu:sm_80", 200), ("vgpu:gfx942", 200)];
 /// A program that takes longer than this hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Programs tried while a failure is shrunk.
@@ -36,22 +38,17 @@ fn main() {
     if let Some(name) = std::env::var_os(CHILD) {
         return child(&name.to_string_lossy());
     }
-    let trials = ["cpu"].map(|name| Trial::test(format!("interp_and_{name}"), move || differential(name)));
+    let trials = EXECUTORS.map(|(name, count)| {
+        Trial::test(format!("interp_and_{}", name.trim_start_matches("vgpu:")), move || differential(name, count))
+    });
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
-}
-
-fn executor(name: &str) -> Box<dyn Executor> {
-    match name {
-        "cpu" => Box::new(CpuExecutor::default()),
-        _ => panic!("there is no executor {name}"),
-    }
 }
 
 // --- child ---
 
 /// Runs programs: reads a list of decisions a line, answers with `ok` or what is wrong in one line.
 fn child(name: &str) {
-    let executor = executor(name);
+    let executor = executors::by_name(name).unwrap_or_else(|e| panic!("{e}"));
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { return };
         let list: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -175,10 +172,10 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-fn differential(name: &'static str) -> Result<(), Failed> {
+fn differential(name: &'static str, programs: u64) -> Result<(), Failed> {
     let first = number("TEGULA_DIFFERENTIAL_SEED").unwrap_or(0);
     let unlimited = std::env::var("TEGULA_DIFFERENTIAL").is_ok_and(|v| v == "unlimited");
-    let count = if unlimited { u64::MAX - first } else { number("TEGULA_DIFFERENTIAL").unwrap_or(2000) };
+    let count = if unlimited { u64::MAX - first } else { number("TEGULA_DIFFERENTIAL").unwrap_or(programs) };
     let (next, failures) = (AtomicU64::new(0), Mutex::new(Vec::<String>::new()));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -217,7 +214,7 @@ fn report(worker: &mut Worker, seed: u64, list: &[u32], error: &str) -> String {
     let mut wanted = program.args.clone();
     let expected = Interpreter::new().run(&program.function, program.grid, &mut wanted).is_ok().then_some(&wanted[..]);
     let comment = format!("Seed {seed}, decisions {small:?}\n{message}");
-    let path = folder().join(format!("{}-{seed}.tile", worker.name));
+    let path = folder().join(format!("{}-{seed}.tile", worker.name.trim_start_matches("vgpu:")));
     let written = std::fs::write(&path, program.filetest(&comment, expected));
     let file = written.map_or_else(|e| e.to_string(), |()| path.display().to_string());
     format!("seed {seed}: {message}\n{}\n{file}", program.function)

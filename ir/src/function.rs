@@ -92,7 +92,8 @@ pub struct ViewSpec {
     pub extent_divisor: SmallVec<[u32; 5]>,
     /// Each stride is a multiple of this, in elements (missing or 0: 1).
     pub stride_divisor: SmallVec<[u32; 5]>,
-    /// Every element offset fits in 31 bits, and so does every byte offset.
+    /// Offsets are not negative and fit in 31 bits, in elements and in bytes: no axis of more than one element has a
+    /// negative stride.
     pub fits_32: bool,
     /// The memory overlaps no other argument's that is written.
     pub no_alias: bool,

@@ -89,7 +89,7 @@ impl Executor for VirtualGpu {
                     // Real allocations are of whole words as well: atomics on 16 bits work on the word around them.
                     let size = (t.data.len() as u64).next_multiple_of(4).max(4);
                     let address = memory.allocate(&param.name, size, Fill::Zero).map_err(fault)?;
-                    memory.write(address, &t.data).map_err(fault)?;
+                    copy_in(&memory, address, &t.data).map_err(fault)?;
                     address
                 }
                 HostArg::Scalar(_) => 0,
@@ -123,11 +123,38 @@ impl Executor for VirtualGpu {
         }
         for (arg, base) in args.iter_mut().zip(bases) {
             if let HostArg::Tensor(t) | HostArg::Ptr(t) = arg {
-                memory.read(base, &mut t.data).map_err(fault)?;
+                copy_out(&memory, base, &mut t.data).map_err(fault)?;
             }
         }
         Ok(outcome.printed)
     }
+}
+
+/// The unit in which tensors are copied.
+const CHUNK: usize = 64 << 10;
+
+/// Writes data to memory that holds zeros. What is zero already is not written, so that the pages of a huge tensor that
+/// nobody touches take no room.
+fn copy_in(memory: &GlobalMemory, address: u64, data: &[u8]) -> Result<(), tegula_vgpu::error::Error> {
+    for (i, chunk) in data.chunks(CHUNK).enumerate() {
+        if chunk != &[0; CHUNK][..chunk.len()] {
+            memory.write(address + (i * CHUNK) as u64, chunk)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads memory back into data, again without touching what is the same.
+fn copy_out(memory: &GlobalMemory, address: u64, data: &mut [u8]) -> Result<(), tegula_vgpu::error::Error> {
+    let mut read = [0; CHUNK];
+    for (i, chunk) in data.chunks_mut(CHUNK).enumerate() {
+        let read = &mut read[..chunk.len()];
+        memory.read(address + (i * CHUNK) as u64, read)?;
+        if *chunk != *read {
+            chunk.copy_from_slice(read);
+        }
+    }
+    Ok(())
 }
 
 /// One argument of the launch.

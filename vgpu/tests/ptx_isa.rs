@@ -153,6 +153,13 @@ fn integers_of_64_bits_and_carries() {
     check64("add.cc.u32 %r5, %r1, %r3; addc.u32 %r6, %r2, %r4; mov.b64 %rd3, {%r5, %r6};", u64::wrapping_add);
     check64("sub.cc.u32 %r5, %r1, %r3; subc.u32 %r6, %r2, %r4; mov.b64 %rd3, {%r5, %r6};", u64::wrapping_sub);
     check64("cvt.rn.f64.s64 %rd3, %rd1;", |a, _| (a as i64 as f64).to_bits());
+    // Integers in registers that are larger than their types: cut off as sources, extended as results.
+    check64("cvt.s64.s32 %rd3, %rd1;", |a, _| a as i32 as i64 as u64);
+    check64("cvt.u64.u16 %rd3, %rd1;", |a, _| u64::from(a as u16));
+    check64("cvt.s64.s8 %rd3, %rd1;", |a, _| a as i8 as i64 as u64);
+    check64("cvt.s32.s64 %rd3, %rd1;", |a, _| a as i32 as i64 as u64);
+    check64("cvt.u32.u64 %rd3, %rd1;", |a, _| u64::from(a as u32));
+    check64("cvt.s8.s16 %rd3, %rd1;", |a, _| a as i8 as i64 as u64);
 }
 
 fn canonical(value: f32) -> u32 {

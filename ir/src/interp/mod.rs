@@ -156,8 +156,11 @@ fn check_spec(spec: &ViewSpec, t: &HostTensor) -> Result<(), String> {
         }
     }
     if spec.fits_32 {
+        if t.extents.iter().zip(&t.strides).any(|(&e, &s)| e > 1 && s < 0) {
+            return Err(format!("is promised to have offsets that are not negative, its strides are {:?}", t.strides));
+        }
         let last: i128 =
-            t.extents.iter().zip(&t.strides).map(|(&e, &s)| i128::from(e.max(1) - 1) * i128::from(s.abs())).sum();
+            t.extents.iter().zip(&t.strides).map(|(&e, &s)| i128::from(e.max(1) - 1) * i128::from(s.max(0))).sum();
         if last * bytes as i128 > i32::MAX.into() {
             return Err("is promised to have offsets of 31 bits, but it is larger".into());
         }

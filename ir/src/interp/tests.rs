@@ -405,11 +405,23 @@ fn atomics_handle_duplicates_and_masks() {
 
 #[test]
 fn launch_promises_are_checked() {
-    let mut k = Kernel::new();
+    let run = |spec, arg| {
+        let mut k = Kernel::new();
+        k.0.func.add_param("x", ParamKind::View { elem: F32, rank: 1, access: ViewAccess::Read, spec });
+        k.run_with(Interpreter::new(), &mut [arg])
+    };
     let spec = ViewSpec { extent_divisor: smallvec![16], ..ViewSpec::default() };
-    k.0.func.add_param("x", ParamKind::View { elem: F32, rank: 1, access: ViewAccess::Read, spec });
-    let result = k.run_with(Interpreter::new(), &mut [tensor(F32, &[20], [0.0; 20])]);
+    let result = run(spec, tensor(F32, &[20], [0.0; 20]));
     assert!(matches!(result, Err(ExecError::BadArguments(m)) if m.contains("divisible by 16 on axis 0, got 20")));
+    let backwards = |count: usize| {
+        let mut t = HostTensor::zeros(F32, &[count as i64]);
+        (t.offset, t.strides) = (count - 1, vec![-1]);
+        HostArg::Tensor(t)
+    };
+    let spec = ViewSpec { fits_32: true, ..ViewSpec::default() };
+    let result = run(spec.clone(), backwards(4));
+    assert!(matches!(result, Err(ExecError::BadArguments(m)) if m.contains("not negative, its strides are [-1]")));
+    assert!(run(spec, backwards(1)).is_ok());
 }
 
 #[test]

@@ -60,8 +60,7 @@ impl Class {
                 }
                 let size = i64::from(elem.memory_bytes().unwrap_or(1));
                 let (before, after) = reach(extents, strides);
-                let fits = |n: i64| n.saturating_mul(size) < 1 << 31;
-                set(Self::FITS_32, fits(after) && fits(-before));
+                set(Self::FITS_32, before == 0 && after.saturating_mul(size) < 1 << 31);
             }
             Arg::Scalar(elem, bits) => set(Self::ALIGNED, elem.is_int() && is_multiple(bits as i64)),
             Arg::Ptr { memory, offset, .. } => {

@@ -99,7 +99,7 @@ impl Gen<'_> {
             spec.extent_divisor = t.extents.iter().map(|&n| power(n)).collect();
             spec.stride_divisor = t.strides.iter().map(|&n| power(n)).collect();
         }
-        spec.fits_32 = self.c.one_in(3);
+        spec.fits_32 = self.c.one_in(3) && t.strides.iter().all(|&s| s >= 0);
         spec.no_alias = self.c.one_in(3);
         spec
     }

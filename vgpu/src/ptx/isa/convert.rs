@@ -24,6 +24,8 @@ pub(crate) struct ConvertOp {
     finite: bool,
     relu: bool,
     ftz: bool,
+    /// Whether the source and the destination are registers of 64 bits.
+    doubles: (bool, bool),
     d: u32,
     /// The source; for packed destinations the one of the upper half.
     a: u32,
@@ -74,7 +76,7 @@ fn pitch(ty: Ty) -> u32 {
 
 impl ConvertOp {
     pub fn execute(&self, registers: &mut Registers, mask: u32) {
-        let wide_source = self.from.bits() == 64 && !is_packed(self.from);
+        let (wide_source, wide_destination) = self.doubles;
         let (mut words, mut doubles) = ([0_u32; 32], [0_u64; 32]);
         for lane in 0..32 {
             let random = if self.random == NONE { 0 } else { registers.w(self.random)[lane] };
@@ -104,7 +106,7 @@ impl ConvertOp {
             words[lane] = result as u32;
             doubles[lane] = result;
         }
-        if self.to.bits() == 64 {
+        if wide_destination {
             registers.set_d(self.d, &doubles, mask);
         } else {
             registers.set_w(self.d, &words, mask);
@@ -292,9 +294,16 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let mode = if stochastic { Rounding::Stochastic(0) } else { mode.unwrap_or_default() };
     let plain = !saturate && !finite && !relu && !ftz && integral.is_none();
     let nearest = mode == Rounding::NearestEven;
+    let mut is_double = |ty: Ty, operand| match i.operands.get(operand) {
+        // An integer may be held by a larger register ("Operand Size Exceeding Instruction-Type Size" of the PTX ISA).
+        Some(o) if ty.is_integer() && ty.bits() < 64 => d.is_double(o),
+        _ => ty.bits() == 64 && !is_packed(ty),
+    };
+    let doubles = (is_double(from, 1), is_double(to, 0));
+    let exceeding = doubles != (from.bits() == 64, to.bits() == 64);
     // The common ones.
     let pair = i.operands.len() == 3;
-    if plain && nearest && !pair {
+    if plain && nearest && !pair && !exceeding {
         let op = match (to, from) {
             (Ty::F32, Ty::F16) => d.ww(
                 i,
@@ -350,6 +359,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
                         finite,
                         relu,
                         ftz,
+                        doubles,
                         d: 0,
                         a: 0,
                         b: 0,
@@ -378,7 +388,22 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     general(
         d,
         i,
-        ConvertOp { to, from, mode, integral, saturate, finite, relu, ftz, d: 0, a: 0, b: 0, random: NONE, extend: 0 },
+        ConvertOp {
+            to,
+            from,
+            mode,
+            integral,
+            saturate,
+            finite,
+            relu,
+            ftz,
+            doubles,
+            d: 0,
+            a: 0,
+            b: 0,
+            random: NONE,
+            extend: 0,
+        },
     )
     .map(Some)
 }
@@ -400,7 +425,7 @@ fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
         return Err(d.bad(format!("expected {expected} sources")));
     }
     let mut source = |operand: &Operand| -> Result<u32> {
-        if op.from.bits() == 64 && !is_packed(op.from) { d.double(operand, op.from) } else { d.word(operand, op.from) }
+        if op.doubles.0 { d.double(operand, op.from) } else { d.word(operand, op.from) }
     };
     op.a = source(&sources[0])?;
     if expected == 2 {
@@ -409,11 +434,10 @@ fn general(d: &mut Decoder, i: &Instruction, mut op: ConvertOp) -> Result<Op> {
     if stochastic {
         op.random = d.word(&sources[expected], Ty::B32)?;
     }
-    // "Operand Size Exceeding Instruction-Type Size" of the PTX ISA.
-    if op.to.is_integer() && op.to.is_signed() && op.to.bits() < 32 {
-        op.extend = d.bits_of(to).filter(|&bits| bits > op.to.bits() && bits <= 32).unwrap_or(0);
+    if op.to.is_integer() && op.to.is_signed() {
+        op.extend = d.bits_of(to).filter(|&bits| bits > op.to.bits() && bits <= 64).unwrap_or(0);
     }
-    op.d = if op.to.bits() == 64 { d.double_destination(to)? } else { d.word_destination(to)? };
+    op.d = if op.doubles.1 { d.double_destination(to)? } else { d.word_destination(to)? };
     Ok(Op::Convert(op))
 }
 

@@ -1,5 +1,9 @@
-//! Mistakes that other tile languages have made, each as a test of the reference interpreter, before and after the
-//! target-independent passes.
+//! Mistakes that other tile languages have made, each as a test of every executor: the interpreter on the kernel as
+//! written and after the target-independent passes, the CPU, and the virtual GPUs with the sanitizer on.
+//!
+//! Wounds of compiling and launching (16, 17, 18) are tests of `tegula-runtime`.
+
+use std::sync::Arc;
 
 use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
@@ -9,31 +13,67 @@ use tegula_ir::numeric::eval;
 use tegula_ir::ops::Rounding;
 use tegula_ir::pass::PassContext;
 use tegula_ir::passes::{OptLevel, default_pipeline};
+use tegula_ir::testing::value::elements;
 use tegula_ir::text::parse_function;
 use tegula_ir::types::ScalarType;
+use tegula_runtime::executors;
 
-/// The kernel as written, and after the passes.
-fn kernels(text: &str) -> [Function; 2] {
-    let f = parse_function(text, "wound.tile").unwrap_or_else(|e| panic!("{e}"));
-    let mut optimised = f.clone();
-    for stage in default_pipeline(OptLevel::Default).stages {
-        stage.pass.run(&mut optimised, &mut PassContext::new()).unwrap();
+/// The interpreter on what the target-independent passes make of a kernel.
+struct Optimised;
+
+impl Executor for Optimised {
+    fn name(&self) -> String {
+        "passes, then interp".to_owned()
     }
-    [f, optimised]
+
+    fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+        let mut function = function.clone();
+        for stage in default_pipeline(OptLevel::Default).stages {
+            let passed = stage.pass.run(&mut function, &mut PassContext::new());
+            passed.map_err(|e| ExecError::Compile(e.to_string()))?;
+        }
+        Interpreter::new().run(&function, grid, args)
+    }
 }
 
-/// Runs the kernel as written and after the passes; both must give the same. Gives the last argument's elements.
-fn run(text: &str, args: &[HostArg]) -> Vec<f64> {
-    let [a, b] = kernels(text).map(|f| {
-        let mut args = args.to_vec();
-        Interpreter::new().run(&f, [1, 1, 1], &mut args).unwrap();
-        match args.pop() {
-            Some(HostArg::Tensor(t)) => elements(&t),
+/// Every executor; the interpreter comes first.
+fn all() -> Vec<Arc<dyn Executor + Send + Sync>> {
+    let named = |name| executors::by_name(name).unwrap_or_else(|e| panic!("{e}"));
+    let mut all = vec![named("interp"), Arc::new(Optimised) as Arc<_>];
+    all.extend(["cpu", "vgpu:sm_80", "vgpu:sm_90a", "vgpu:gfx942"].map(named));
+    all
+}
+
+fn parse(text: &str) -> Function {
+    parse_function(text, "wound.tile").unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Runs a kernel on every executor, all of which must give the same. Gives the last argument's elements.
+fn run_with(text: &str, programs: u32, args: impl Fn() -> Vec<HostArg>) -> Vec<f64> {
+    let f = parse(text);
+    let mut first: Option<Vec<f64>> = None;
+    for executor in all() {
+        let mut args = args();
+        executor.run(&f, [programs, 1, 1], &mut args).unwrap_or_else(|e| panic!("{}: {e}", executor.name()));
+        let found = match args.last() {
+            Some(HostArg::Tensor(t)) => values(t),
             other => panic!("{other:?}"),
+        };
+        let first = first.get_or_insert_with(|| found.clone());
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        if let Some(i) = (0..found.len()).find(|&i| !same(first[i], found[i])) {
+            panic!("{} gives {} for element {i}, the interpreter {}", executor.name(), found[i], first[i]);
         }
-    });
-    assert_eq!(a.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), b.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
-    a
+    }
+    first.unwrap_or_default()
+}
+
+fn run_grid(text: &str, programs: u32, args: &[HostArg]) -> Vec<f64> {
+    run_with(text, programs, || args.to_vec())
+}
+
+fn run(text: &str, args: &[HostArg]) -> Vec<f64> {
+    run_grid(text, 1, args)
 }
 
 fn tensor(t: ScalarType, extents: &[i64], values: &[f64]) -> HostArg {
@@ -49,18 +89,13 @@ fn zeros(t: ScalarType, extents: &[i64]) -> HostArg {
     HostArg::Tensor(HostTensor::zeros(t, extents))
 }
 
-fn elements(t: &HostTensor) -> Vec<f64> {
-    let bytes = t.elem.memory_bytes().unwrap() as usize;
-    let one = |c: &[u8]| {
-        let mut b = [0; 8];
-        b[..bytes].copy_from_slice(c);
-        match eval::from_bits(t.elem, u64::from_le_bytes(b)) {
-            Literal::Bool(b) => f64::from(u8::from(b)),
-            Literal::Int(v) => v as f64,
-            Literal::Float(v) => v,
-        }
+fn values(t: &HostTensor) -> Vec<f64> {
+    let value = |v| match v {
+        Literal::Bool(b) => f64::from(u8::from(b)),
+        Literal::Int(v) => v as f64,
+        Literal::Float(v) => v,
     };
-    t.data.chunks(bytes).map(one).collect()
+    elements(t).into_iter().map(value).collect()
 }
 
 /// 1: an f32 `dot` is IEEE f32, not tf32: ones[64, 64] · (1 + 2⁻¹²) is 64.015625, where tf32 gives 64.
@@ -103,16 +138,81 @@ kernel @k(%x: view<2d, u8> read_write, %row: i64) {
   store %g2, %x[%row, %z]
   return
 }";
-    for f in kernels(kernel) {
+    let f = parse(kernel);
+    for executor in all() {
         // Zeroed pages that are never touched take no memory.
         let mut data = vec![0u8; at + 3];
         data[at] = 35;
         data[at + 2] = 9;
         let x = HostTensor { elem: ScalarType::U8, data, offset: 0, extents: vec![320, 3], strides: vec![stride, 1] };
         let mut args = [HostArg::Tensor(x), HostArg::Scalar(Literal::Int(319))];
-        Interpreter::new().run(&f, [1, 1, 1], &mut args).unwrap();
+        executor.run(&f, [1, 1, 1], &mut args).unwrap_or_else(|e| panic!("{}: {e}", executor.name()));
         let HostArg::Tensor(x) = &args[0] else { unreachable!() };
-        assert_eq!(x.data[at..], [9, 42, 9]);
+        assert_eq!(x.data[at..], [9, 42, 9], "{}", executor.name());
+    }
+}
+
+/// 3: offsets are not reassociated in 32 bits: row 7 of a bf16 tensor of 2²⁹ elements with row stride 67,108,864 is
+/// 939,524,096 bytes in, which row and stride scaled to bytes one by one do not give in 32 bits.
+#[test]
+fn wound_03_offsets_are_not_reassociated_in_32_bits() {
+    let stride = 67_108_864usize;
+    let kernel = "
+kernel @k(%x: view<2d, bf16> read, %row: i32, %o: view<1d, f32> write) {
+  %z = constant 0 : i64
+  %r = splat %row : tile<32xi32>
+  %c = arange axis 0 : tile<32xi32>
+  %five = constant 5 : tile<32xi32>
+  %c5 = add %c, %five
+  %g = load %x gather [%r, %c5] : tile<32xbf16>
+  %f = cast %g : tile<32xf32>
+  store %f, %o[%z]
+  return
+}";
+    let args = || {
+        // Zeroed pages that are never touched take no memory.
+        let mut data = vec![0u8; 2 * 8 * stride];
+        for i in 0..32 {
+            let at = 2 * (7 * stride + 5 + i);
+            data[at..at + 2].copy_from_slice(&half::bf16::from_f32(i as f32 + 1.0).to_le_bytes());
+        }
+        let x = HostTensor::from_bytes(ScalarType::BF16, &[8, stride as i64], data);
+        vec![HostArg::Tensor(x), HostArg::Scalar(Literal::Int(7)), zeros(ScalarType::F32, &[32])]
+    };
+    assert_eq!(run_with(kernel, 1, args), (1..=32).map(f64::from).collect::<Vec<_>>());
+}
+
+/// 4: a cumulative sum along an axis longer than a wavefront, in a loop that carries the sum of what came before.
+#[test]
+fn wound_04_long_scans_in_loops() {
+    let n = 300;
+    let kernel = format!(
+        "
+kernel @k(%x: view<2d, i32> read, %o: view<2d, i32> write) {{
+  %z = constant 0 : i64
+  %one = constant 1 : i64
+  %rows = constant 5 : i64
+  %start = constant 0 : i32
+  %end = for %i = %z to %rows step %one iter(%carry = %start) -> i32 {{
+    %v = load %x[%i, %z] : tile<1x{n}xi32>
+    %c = scan sum %v axis 1
+    %b = splat %carry : tile<1x{n}xi32>
+    %s = add %c, %b
+    store %s, %o[%i, %z]
+    %total = reduce sum %v axes [0, 1]
+    %next = add %carry, %total
+    yield %next
+  }}
+  return
+}}"
+    );
+    let x: Vec<f64> = (0..5 * n).map(|i| f64::from(i * 7919 % 1000 - 400)).collect();
+    let n = i64::from(n);
+    let out = run(&kernel, &[tensor(ScalarType::I32, &[5, n], &x), zeros(ScalarType::I32, &[5, n])]);
+    let mut sum = 0.0;
+    for (i, v) in x.iter().enumerate() {
+        sum += v;
+        assert_eq!(out[i], sum, "element {i}");
     }
 }
 
@@ -162,48 +262,54 @@ fn wound_07_extremes_with_nan_and_infinity() {
     let n = 33;
     let kernel = format!(
         "
-kernel @k(%x: view<1d, f32> read, %o: view<1d, f32> write) {{
+kernel @k(%x: view<2d, f32> read, %o: view<2d, f32> write) {{
   %z = constant 0 : i64
-  %v = load %x[%z] : tile<{n}xf32>
+  %p = program_id 0
+  %row = load %x[%p, %z] : tile<1x{n}xf32>
+  %v = reshape %row : tile<{n}xf32>
   %m = reduce max %v axes [0]
-  %p = reduce max_nan %v axes [0]
+  %mn = reduce max_nan %v axes [0]
   %a, %i = arg_reduce max %v axis 0
   %b, %j = arg_reduce min %v axis 0
   %if = cast %i : f32
   %jf = cast %j : f32
-  %mp = join %m, %p
+  %mp = join %m, %mn
   %ai = join %a, %if
   %bj = join %b, %jf
-  %all = cat %mp, %ai, %bj axis 0 : tile<6xf32>
-  store %all, %o[%z]
+  %six = cat %mp, %ai, %bj axis 0 : tile<6xf32>
+  %all = reshape %six : tile<1x6xf32>
+  store %all, %o[%p, %z]
   return
 }}"
     );
-    let run = |x: &[f64]| run(&kernel, &[tensor(ScalarType::F32, &[n], x), zeros(ScalarType::F32, &[6])]);
-    let base: Vec<f64> = (0..n).map(|i| (i as f64 - 16.0).abs()).collect();
+    let base: Vec<f64> = (0..n).map(|i| (f64::from(i) - 16.0).abs()).collect();
+    let specials = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let mut rows: Vec<Vec<f64>> = Vec::new();
     for at in 0..n as usize {
-        let with = |v: f64| {
-            let mut x = base.clone();
-            x[at] = v;
-            x
-        };
-        let (top, low) = (if at == 0 { 32 } else { 0 }, if at == 16 { 15 } else { 16 });
-        let out = run(&with(f64::NAN));
-        assert!(out[1].is_nan());
-        assert_eq!((out[0], out[2], out[3]), (16.0, 16.0, f64::from(top)), "NaN at {at}");
-        assert_eq!(out[5], f64::from(low), "NaN at {at}");
-        let out = run(&with(f64::INFINITY));
-        assert_eq!(out[..4], [f64::INFINITY, f64::INFINITY, f64::INFINITY, at as f64]);
-        let out = run(&with(f64::NEG_INFINITY));
-        assert_eq!((out[0], out[4], out[5]), (16.0, f64::NEG_INFINITY, at as f64));
+        rows.extend(specials.map(|v| {
+            let mut row = base.clone();
+            row[at] = v;
+            row
+        }));
     }
-    let out = run(&vec![f64::NAN; n as usize]);
-    assert!(out[0].is_nan() && out[1].is_nan() && out[2].is_nan() && out[4].is_nan());
-    assert_eq!((out[3], out[5]), (0.0, 0.0));
-    assert_eq!(
-        run(&vec![f64::NEG_INFINITY; n as usize])[..4],
-        [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0]
-    );
+    rows.push(vec![f64::NAN; n as usize]);
+    rows.push(vec![f64::NEG_INFINITY; n as usize]);
+    let count = rows.len() as i64;
+    let x = tensor(ScalarType::F32, &[count, n.into()], &rows.concat());
+    let out = run_grid(&kernel, rows.len() as u32, &[x, zeros(ScalarType::F32, &[count, 6])]);
+    let out: Vec<&[f64]> = out.chunks(6).collect();
+    for at in 0..n as usize {
+        let (top, low) = (if at == 0 { 32.0 } else { 0.0 }, if at == 16 { 15.0 } else { 16.0 });
+        let [nan, inf, neg] = [out[3 * at], out[3 * at + 1], out[3 * at + 2]];
+        assert!(nan[1].is_nan());
+        assert_eq!((nan[0], nan[2], nan[3], nan[5]), (16.0, 16.0, top, low), "NaN at {at}");
+        assert_eq!(inf[..4], [f64::INFINITY, f64::INFINITY, f64::INFINITY, at as f64]);
+        assert_eq!((neg[0], neg[4], neg[5]), (16.0, f64::NEG_INFINITY, at as f64));
+    }
+    let [nan, neg] = [out[rows.len() - 2], out[rows.len() - 1]];
+    assert!(nan[0].is_nan() && nan[1].is_nan() && nan[2].is_nan() && nan[4].is_nan());
+    assert_eq!((nan[3], nan[5]), (0.0, 0.0));
+    assert_eq!(neg[..4], [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0]);
 }
 
 /// 8: 256 truth values count to 256, and the sum of truth values itself is refused with a way out.
@@ -252,6 +358,23 @@ kernel @k(%a: i32, %b: i32, %c: i32, %d: i32, %o: view<1d, i32> write) {
     assert_eq!(run(kernel, &args), [0.0, -2.0, 0.0, -2.0]);
 }
 
+/// 10: a bf16 atomic add, for which some targets have no instruction, with several lanes on one element.
+#[test]
+fn wound_10_bf16_atomic_add_with_duplicate_indices() {
+    let kernel = "
+kernel @k(%x: view<1d, bf16> read_write) {
+  %i = arange axis 0 : tile<128xi32>
+  %three = constant 3 : tile<128xi32>
+  %at = rem %i, %three
+  %one = constant 1.0 : tile<128xbf16>
+  %old = atomic_rmw add %one, %x gather [%at] {ordering = relaxed, scope = device} : tile<128xbf16>
+  return
+}";
+    let out = run_grid(kernel, 2, &[tensor(ScalarType::BF16, &[3], &[0.5, 8.0, -100.0])]);
+    // Every sum on the way is a value of bf16 but for halves above 128, which are not reached.
+    assert_eq!(out, [86.5, 94.0, -16.0]);
+}
+
 /// 11: fp8 conversions: FNUZ 0x80 is NaN, 1.125 to e5m2 is 1.0 (to even), and every f16 value converts to the nearest
 /// fp8 value, which is found here by search.
 #[test]
@@ -260,16 +383,18 @@ fn wound_11_fp8_conversions() {
         let kernel = format!(
             "
 kernel @k(%x: view<1d, f16> read, %o: view<1d, {t}> write) {{
-  %z = constant 0 : i64
-  %v = load %x[%z] : tile<65536xf16>
-  %c = cast %v : tile<65536x{t}>
-  store %c, %o[%z]
+  %p = program_id 0
+  %size = constant 1024 : i64
+  %at = mul %p, %size
+  %v = load %x[%at] : tile<1024xf16>
+  %c = cast %v : tile<1024x{t}>
+  store %c, %o[%at]
   return
 }}"
         );
         let data = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
         let x = HostArg::Tensor(HostTensor::from_bytes(ScalarType::F16, &[65536], data));
-        let out = run(&kernel, &[x, zeros(t, &[65536])]);
+        let out = run_grid(&kernel, 64, &[x, zeros(t, &[65536])]);
         let value = |bits: u8| match eval::from_bits(t, bits.into()) {
             Literal::Float(v) => v,
             other => panic!("{other:?}"),
@@ -330,11 +455,51 @@ kernel @k(%p: ptr<f32>, %x: view<1d, f32> read, %o: view<1d, f32> write) {
     assert!((0..61).all(|i| out[i] == 2.0 * full[i]));
     assert_eq!(out[61..], [0.0, 0.0, 0.0]);
     // Without the mask the pointer leaves its allocation, and that is an error.
-    let unmasked = kernel.replace("load %q mask %m", "load %q");
-    for f in kernels(&unmasked) {
+    let f = parse(&kernel.replace("load %q mask %m", "load %q"));
+    for executor in all() {
         let mut args = [HostArg::Ptr(t.clone()), HostArg::Tensor(t.clone()), zeros(ScalarType::F32, &[64])];
-        let result = Interpreter::new().run(&f, [1, 1, 1], &mut args);
-        assert!(matches!(result, Err(ExecError::Kernel(d)) if d.message.contains("invalid load")));
+        let result = executor.run(&f, [1, 1, 1], &mut args);
+        assert!(matches!(result, Err(ExecError::Kernel(_))), "{}: {result:?}", executor.name());
+    }
+}
+
+/// 14: two products into one accumulator in the body of a loop are both added.
+#[test]
+fn wound_14_two_accumulations_in_one_body() {
+    let kernel = "
+kernel @k(%a: view<2d, f32> read, %b: view<2d, f32> read, %o: view<2d, f32> write) {
+  %z = constant 0 : i64
+  %one = constant 1 : i64
+  %n = constant 3 : i64
+  %k = constant 16 : i64
+  %init = constant 0.0 : tile<16x16xf32>
+  %sum = for %i = %z to %n step %one iter(%acc = %init) -> tile<16x16xf32> {
+    %at = mul %i, %k
+    %x = load %a[%z, %at] : tile<16x16xf32>
+    %y = load %b[%at, %z] : tile<16x16xf32>
+    %s = dot %x, %y, %acc
+    %t = dot %y, %x, %s
+    yield %t
+  }
+  store %sum, %o[%z, %z]
+  return
+}";
+    let a: Vec<f64> = (0..16 * 48).map(|i| f64::from(i % 7 - 3)).collect();
+    let b: Vec<f64> = (0..48 * 16).map(|i| f64::from(i % 5 - 2)).collect();
+    let args = [
+        tensor(ScalarType::F32, &[16, 48], &a),
+        tensor(ScalarType::F32, &[48, 16], &b),
+        zeros(ScalarType::F32, &[16, 16]),
+    ];
+    let out = run(kernel, &args);
+    for (row, column) in (0..16).flat_map(|row| (0..16).map(move |column| (row, column))) {
+        let mut want = 0.0;
+        for i in 0..3 {
+            let x = |r: usize, c: usize| a[r * 48 + 16 * i + c];
+            let y = |r: usize, c: usize| b[(16 * i + r) * 16 + c];
+            want += (0..16).map(|k| x(row, k) * y(k, column) + y(row, k) * x(k, column)).sum::<f64>();
+        }
+        assert_eq!(out[row * 16 + column], want, "[{row}, {column}]");
     }
 }
 
@@ -363,6 +528,6 @@ kernel @k(%x: view<1d, f32> read, %y: view<1d, f32> read, %o: view<1d, f32> writ
     let out = run(kernel, &args(&x, &y));
     for i in 0..256 {
         let want = x[i] as f32 / 1e-6f32 + y[i] as f32 / 1e-6f32;
-        assert_eq!(out[i], want.into(), "element {i}");
+        assert_eq!(out[i], f64::from(want), "element {i}");
     }
 }
