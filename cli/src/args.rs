@@ -30,6 +30,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Say what was found on this machine, what is missing, and how to get it.
     Doctor(Json),
+    /// Show, verify and remove the compiled kernels that are kept on disk.
+    Cache(CacheArgs),
 }
 
 /// Output for scripts.
@@ -169,4 +171,41 @@ pub struct DemoArgs {
     /// Sizes divided by eight: for slow machines and tests.
     #[arg(long)]
     pub small: bool,
+}
+
+/// Arguments of `tegula cache`.
+#[derive(Args, Debug)]
+pub struct CacheArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CacheCommand,
+}
+
+/// The commands on the cache.
+#[derive(Subcommand, Debug)]
+pub enum CacheCommand {
+    /// Where the cache is, and how large.
+    Info(Json),
+    /// Every compiled kernel, the least recently used first.
+    List(Json),
+    /// Read every file; the exit status is 1 where one is damaged.
+    Verify(Json),
+    /// Remove everything.
+    Clear(Json),
+    /// Remove the least recently used kernels beyond the bound of the size, and what killed processes left behind.
+    Prune(PruneArgs),
+}
+
+/// Arguments of `tegula cache prune`.
+#[derive(Args, Debug)]
+pub struct PruneArgs {
+    /// Keep at most this much, such as 500M; without it, the cache's own bound (TEGULA_CACHE_SIZE).
+    #[arg(long, value_name = "SIZE")]
+    pub max_size: Option<String>,
+    /// Also remove damaged files, and kernels of other compilers than this program's.
+    #[arg(long)]
+    pub stale: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }

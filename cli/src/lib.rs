@@ -69,6 +69,7 @@ fn dispatch(library: &Library, command: &Command) -> Result<()> {
         Command::Check(args) => commands::check::run(library, args),
         Command::Demo(args) => commands::demo::run(library, args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Cache(args) => commands::cache::run(args),
     }
 }
 

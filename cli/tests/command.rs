@@ -158,3 +158,48 @@ fn the_demo_runs() {
     assert!(folder.join("softmax_f32.gfx942.hsaco").exists() && folder.join("matmul_f16.sm_90a.ptx").exists());
     std::fs::remove_dir_all(&folder).expect("the folder can go");
 }
+
+#[test]
+fn the_kernel_cache_is_shown_verified_and_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tegula"));
+        command.args(args).env("TEGULA_CACHE_DIR", folder.path()).env_remove("TEGULA_CACHE");
+        command
+    };
+    let output = |args: &[&str]| command(args).output().expect("the command starts");
+    let json = |args: &[&str]| -> Value {
+        serde_json::from_slice(&output(&[args, &["--json"]].concat()).stdout).expect("JSON")
+    };
+    let info = json(&["cache", "info"]);
+    assert_eq!((&info["entries"], &info["problem"]), (&Value::from(0), &Value::Null));
+    assert_eq!(info["folder"], folder.path().to_str().expect("text"));
+    assert_eq!(json(&["cache", "list"]), Value::Array(Vec::new()));
+    assert_eq!(json(&["cache", "verify"])["entries"], 0);
+
+    // Two files that are no kernels, as a broken disk may leave them.
+    let name = "0".repeat(64);
+    let entries = folder.path().join("kernels-v1");
+    std::fs::write(entries.join(format!("{name}.kernel")), "broken").expect("it can be written");
+    std::fs::write(entries.join("note.kernel"), "broken").expect("it can be written");
+    let verified = output(&["cache", "verify"]);
+    assert_eq!(verified.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&verified.stderr).contains("2 damaged"));
+    assert!(String::from_utf8_lossy(&verified.stdout).contains("0 of 2 kernels are sound"));
+    let list = json(&["cache", "list"]);
+    assert_eq!(list.as_array().expect("an array").len(), 2);
+    assert!(list[0]["problem"].is_string() && list[0]["kernel"].is_null() && list[0]["current"] == false);
+    assert!(String::from_utf8_lossy(&output(&["cache", "list"]).stdout).contains("not a file of the kernel cache"));
+    assert_eq!(json(&["cache", "prune"])["files"], 0);
+    assert_eq!(json(&["cache", "prune", "--stale"])["files"], 2);
+    std::fs::write(entries.join(format!("{name}.kernel")), "broken").expect("it can be written");
+    assert_eq!(json(&["cache", "prune", "--max-size", "1"])["bytes"], 6);
+    std::fs::write(entries.join(format!("{name}.kernel")), "broken").expect("it can be written");
+    assert_eq!(json(&["cache", "clear"])["files"], 1);
+
+    let wrong = output(&["cache", "prune", "--max-size", "many"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let off = command(&["cache", "list"]).env("TEGULA_CACHE", "off").output().expect("the command starts");
+    assert_eq!(off.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&off.stderr).contains("TEGULA_CACHE"));
+}

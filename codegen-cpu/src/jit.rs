@@ -10,6 +10,8 @@ use llvm_sys::orc2::lljit::{
 };
 use llvm_sys::orc2::{LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator};
 
+use tegula_codegen::session::initialize_targets;
+
 use crate::error::CpuError;
 
 /// Linked code. Dropping it unmaps the code.
@@ -26,6 +28,8 @@ unsafe impl Sync for Jit {}
 impl Jit {
     /// Links an object. What it does not define (`memcpy` and its like) is taken from this process.
     pub fn link(name: &str, object: &[u8]) -> Result<Self, CpuError> {
+        // Code from a cache is linked without anything having been compiled.
+        initialize_targets();
         let failed = |message: String| CpuError::Link { kernel: name.to_owned(), message };
         // SAFETY: every handle is checked before it is used and owned by one side: the session by `Jit`, the buffer
         // and the generator by the session once they have been handed over.

@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub mod cache;
 pub mod check;
 pub mod compile;
 pub mod demo;

@@ -92,8 +92,9 @@ impl Machine {
     }
 }
 
-/// Registers the targets that Tegula generates code for, once a process.
-fn initialize_targets() {
+/// Registers the targets that Tegula generates code for, once a process. [`Machine`] does it by itself; other uses of
+/// LLVM need it first, such as its linker for code in memory.
+pub fn initialize_targets() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let config = InitializationConfig::default();

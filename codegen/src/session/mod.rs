@@ -11,7 +11,7 @@ mod pipeline;
 
 pub use debug_info::{LineTable, LineTableKind, SourceLocation};
 pub use diagnostics::{Diagnostic, Severity};
-pub use machine::{Machine, MachineSpec};
+pub use machine::{Machine, MachineSpec, initialize_targets};
 pub use pipeline::{Artifact, Phase, Timings};
 
 use inkwell::context::Context;

@@ -137,8 +137,13 @@ impl DiskCache {
 
     /// Writes a compiled kernel. What goes wrong is logged once: a program runs as well without it.
     pub fn put(&self, key: &CacheKey, entry: &CacheEntry) {
-        match self.write(key, &entry::encode(key, entry)) {
-            Ok(bytes) => self.grew(bytes),
+        let bytes = entry::encode(key, entry);
+        // It would evict everything, itself at last.
+        if bytes.len() as u64 > self.max_bytes / 2 {
+            return tracing::debug!("a kernel of {} bytes is too large for the cache", bytes.len());
+        }
+        match self.write(key, &bytes) {
+            Ok(()) => self.grew(bytes.len() as u64),
             Err(e) => {
                 if !self.complained.swap(true, Ordering::Relaxed) {
                     let folder = self.entries.display();
@@ -148,12 +153,12 @@ impl DiskCache {
         }
     }
 
-    fn write(&self, key: &CacheKey, bytes: &[u8]) -> io::Result<u64> {
+    fn write(&self, key: &CacheKey, bytes: &[u8]) -> io::Result<()> {
         // Only this user may read and write the file; it is removed if anything fails.
         let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.entries)?;
         file.write_all(bytes)?;
         file.persist(self.path(key)).map_err(|e| e.error)?;
-        Ok(bytes.len() as u64)
+        Ok(())
     }
 
     /// The compiled kernel of this key from the cache; where it is not there, `make` makes it, in one process at a
