@@ -60,7 +60,7 @@ pub enum Entry {
 /// Bytes that are not an artifact.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("not a compiled kernel: {0}")]
-pub struct MalformedArtifact(String);
+pub struct MalformedArtifact(pub(crate) String);
 
 /// What stands before the code.
 #[derive(Serialize, Deserialize)]
@@ -116,7 +116,7 @@ impl Artifact {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tegula_ir::loc::SourceLoc;
     use tegula_ir::types::ScalarType;
 
@@ -124,7 +124,7 @@ mod tests {
     use crate::cpu::{PrintArg, Site};
     use crate::gpu::{Component, KernelParam};
 
-    fn cpu() -> Artifact {
+    pub(crate) fn cpu() -> Artifact {
         let loc = SourceLoc { file: "src/a \"b\".rs".into(), line: 3, column: 7 };
         let print = PrintArg { elem: ScalarType::BF16, tile: true, count: 1 << 20 };
         let sites = vec![
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    fn gpu() -> Artifact {
+    pub(crate) fn gpu() -> Artifact {
         let param = |component, offset| KernelParam { param: 0, component, size: 8, offset };
         let info = KernelInfo {
             name: "k".into(),

@@ -5,11 +5,15 @@
 //! | module | subject |
 //! |---|---|
 //! | [`artifact`] | a compiled kernel and its binary form |
+//! | [`promise`] | what code takes for granted of its arguments, and which code fits a launch |
+//! | [`archive`] | kernels compiled ahead of time, as one block of bytes |
 //! | [`gpu`] | what a launcher must know of a kernel for a GPU |
 //! | [`cpu`] | the binary interface of kernels for the CPU, and their launch |
 
+pub mod archive;
 pub mod artifact;
 pub mod cpu;
 pub mod gpu;
+pub mod promise;
 
 pub use artifact::{Artifact, Entry, Format, MalformedArtifact};

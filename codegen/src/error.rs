@@ -7,18 +7,14 @@ use tegula_ir::pass::PassError;
 use thiserror::Error;
 
 use crate::session::{Diagnostic, Phase};
+use crate::target::UnknownTarget;
 
 /// Why code could not be generated.
 #[derive(Debug, Error)]
 pub enum CodegenError {
     /// The name is not a target that Tegula knows.
-    #[error("unknown target `{name}`; {}", nearest_hint(.nearest))]
-    UnknownTarget {
-        /// What was asked for.
-        name: String,
-        /// The known target whose name is closest, if any is close.
-        nearest: Option<&'static str>,
-    },
+    #[error(transparent)]
+    UnknownTarget(#[from] UnknownTarget),
 
     /// This build of LLVM cannot make code for the target.
     #[error("LLVM cannot generate code for `{triple}` ({cpu}): {message}")]
@@ -127,13 +123,6 @@ pub enum CodegenError {
         /// The cause.
         source: std::io::Error,
     },
-}
-
-fn nearest_hint(nearest: &Option<&'static str>) -> String {
-    match nearest {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => "`tegula doctor` lists the targets".to_owned(),
-    }
 }
 
 fn join_diagnostics(diagnostics: &[Diagnostic]) -> impl fmt::Display {

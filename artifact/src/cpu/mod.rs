@@ -5,14 +5,17 @@
 //! | [`abi`] | the interface of compiled kernels |
 //! | [`site`] | what callbacks of a kernel need to know of the op that calls |
 //! | [`kernel`] | launching over a grid and threads |
+//! | [`level`] | processors by levels, for code compiled ahead of time |
 //! | [`host`] | launches on tensors in host memory |
 
 pub mod abi;
 pub mod host;
 pub mod kernel;
+pub mod level;
 pub mod site;
 
 mod arena;
 
 pub use kernel::{CpuArg, CpuKernel, LaunchError};
+pub use level::CpuLevel;
 pub use site::{CpuInfo, PrintArg, Site};

@@ -7,19 +7,7 @@ use inkwell::module::Module;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
 use crate::error::CodegenError;
-
-/// Which machine to generate code for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct MachineSpec {
-    /// The target triple, such as `nvptx64-nvidia-cuda`.
-    pub triple: String,
-    /// The processor, such as `sm_90a`.
-    pub cpu: String,
-    /// LLVM's feature string, such as `+ptx83`.
-    pub features: String,
-    /// Whether the code may be placed anywhere in the address space (shared objects).
-    pub position_independent: bool,
-}
+pub use crate::target::MachineSpec;
 
 impl MachineSpec {
     /// The processor that this process runs on, with all features that it has.

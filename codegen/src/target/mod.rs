@@ -8,9 +8,6 @@ mod nvidia;
 
 use tegula_ir::ops::UnaryOp;
 
-use crate::error::CodegenError;
-use crate::session::MachineSpec;
-
 /// A family of architectures that share an instruction set and a toolchain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -74,6 +71,29 @@ pub enum Convergence {
     LockStep,
 }
 
+/// Which machine to generate code for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MachineSpec {
+    /// The target triple, such as `nvptx64-nvidia-cuda`.
+    pub triple: String,
+    /// The processor, such as `sm_90a`.
+    pub cpu: String,
+    /// LLVM's feature string, such as `+ptx83`.
+    pub features: String,
+    /// Whether the code may be placed anywhere in the address space (shared objects).
+    pub position_independent: bool,
+}
+
+/// There is no architecture of this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown target `{name}`; {}", nearest_hint(.nearest))]
+pub struct UnknownTarget {
+    /// What was asked for.
+    pub name: String,
+    /// The known name that is closest, if any is close.
+    pub nearest: Option<&'static str>,
+}
+
 /// What one architecture has.
 #[derive(Debug)]
 pub struct Architecture {
@@ -134,9 +154,9 @@ impl Architecture {
     /// The architecture called `name`.
     ///
     /// # Errors
-    /// [`CodegenError::UnknownTarget`] with the nearest known name.
-    pub fn by_name(name: &str) -> Result<&'static Architecture, CodegenError> {
-        Self::all().find(|a| a.name == name).ok_or_else(|| CodegenError::UnknownTarget {
+    /// With the nearest known name.
+    pub fn by_name(name: &str) -> Result<&'static Architecture, UnknownTarget> {
+        Self::all().find(|a| a.name == name).ok_or_else(|| UnknownTarget {
             name: name.to_owned(),
             nearest: Self::all()
                 .map(|a| (edit_distance(name, a.name), a.name))
@@ -164,6 +184,13 @@ impl Architecture {
             features: self.features.to_owned(),
             position_independent: self.family == Family::Amd,
         }
+    }
+}
+
+fn nearest_hint(nearest: &Option<&'static str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "`tegula doctor` lists the targets".to_owned(),
     }
 }
 
@@ -197,12 +224,12 @@ mod tests {
 
     #[test]
     fn a_misspelt_name_gets_the_nearest() {
-        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("sm90a") else { panic!() };
-        assert_eq!(nearest, Some("sm_90a"));
-        let Err(CodegenError::UnknownTarget { nearest, .. }) = Architecture::by_name("riscv64") else { panic!() };
-        assert_eq!(nearest, None);
+        let nearest = |name| Architecture::by_name(name).map_err(|e| e.nearest).err();
+        assert_eq!(nearest("sm90a"), Some(Some("sm_90a")));
+        assert_eq!(nearest("riscv64"), Some(None));
     }
 
+    #[cfg(feature = "llvm")]
     #[test]
     fn llvm_knows_every_architecture() {
         for arch in Architecture::all() {
