@@ -31,6 +31,40 @@ impl Arch {
         }
     }
 
+    /// LLVM's name of a processor that an ELF header's flags name, whether there is a machine for it or not.
+    pub fn name_of_elf_flags(flags: u32) -> &'static str {
+        const NAMES: [(u32, &str); 27] = [
+            (0x2c, "gfx900"),
+            (0x2f, "gfx906"),
+            (0x30, "gfx908"),
+            (0x31, "gfx909"),
+            (0x32, "gfx90c"),
+            (0x3f, "gfx90a"),
+            (0x33, "gfx1010"),
+            (0x34, "gfx1011"),
+            (0x35, "gfx1012"),
+            (0x36, "gfx1030"),
+            (0x37, "gfx1031"),
+            (0x38, "gfx1032"),
+            (0x41, "gfx1100"),
+            (0x46, "gfx1101"),
+            (0x47, "gfx1102"),
+            (0x44, "gfx1103"),
+            (0x43, "gfx1150"),
+            (0x4a, "gfx1151"),
+            (0x55, "gfx1152"),
+            (0x58, "gfx1153"),
+            (0x5a, "gfx1251"),
+            (0x48, "gfx1200"),
+            (0x4e, "gfx1201"),
+            (0x49, "gfx1250"),
+            (0x4c, "gfx942"),
+            (0x4f, "gfx950"),
+            (0x5f, "gfx9-4-generic"),
+        ];
+        NAMES.iter().find(|(code, _)| *code == flags & 0xff).map_or("an unknown processor", |(_, name)| name)
+    }
+
     /// The processor with a name such as `gfx942`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.split(':').next()? {

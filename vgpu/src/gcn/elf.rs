@@ -84,7 +84,8 @@ impl CodeObject {
         let flags = header.e_flags(endian).0;
         let arch = Arch::from_elf_flags(flags).ok_or_else(|| {
             bad(format!(
-                "the code object is for processor {:#x}; there are gfx942, gfx950, gfx1100 and gfx1201",
+                "the code object is for {} ({:#x}); there are machines for gfx942, gfx950, gfx1100 and gfx1201",
+                Arch::name_of_elf_flags(flags),
                 flags & 0xff
             ))
         })?;

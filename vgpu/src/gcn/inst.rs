@@ -150,6 +150,15 @@ pub(crate) enum Kind {
     Matrix(MatrixOp),
 }
 
+/// Scales of a matrix instruction's factors: for each lane's elements a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// Registers with four exponents each.
+    pub src: [Opnd; 2],
+    /// Which of the four.
+    pub byte: [u8; 2],
+}
+
 /// A decoded instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Inst {
@@ -188,6 +197,8 @@ pub(crate) struct Inst {
     pub bitop3: u8,
     /// Immediate of SOPK and SOPP, broadcast fields of matrix instructions.
     pub imm: i32,
+    /// Scales of the factors of a matrix instruction (GFX950).
+    pub scale: Option<Box<Scale>>,
     /// A scalar address or offset of memory instructions.
     pub saddr: Opnd,
     pub mem: MemFields,

@@ -129,6 +129,13 @@ pub(crate) fn instruction(inst: &Inst) -> String {
         LaneControl::Sdwa(_) => out.push_str(" sdwa"),
         LaneControl::None => {}
     }
+    if let Some(scale) = &inst.scale {
+        for (src, byte) in scale.src.iter().zip(scale.byte) {
+            out.push_str(" scale:");
+            operand(&mut out, *src, 1, (false, false));
+            let _ = write!(out, ".{byte}");
+        }
+    }
     if let Some(dual) = &inst.dual {
         let _ = write!(out, " :: {}", instruction(dual));
     }

@@ -185,6 +185,9 @@ fn attention(n: usize) -> Result<Option<Case>> {
     }))
 }
 
+/// A kernel with lies about its launch, each with what must be found.
+type Lies = (Option<Case>, &'static [(Lie, FindingKind)]);
+
 /// A name, the case, and the addresses of waits and barriers that the kernel could do without: nothing is outstanding there, or the
 /// LDS was not used before.
 type Subject = (&'static str, Option<Case>, &'static [u64]);
@@ -265,7 +268,7 @@ fn waits_that_leave_one_operation_too_many_outstanding() -> Result<()> {
 #[test]
 fn launches_that_lie() -> Result<()> {
     use FindingKind::*;
-    let cases: [(Option<Case>, &[(Lie, FindingKind)]); 4] = [
+    let cases: [Lies; 4] = [
         (
             matmul(144, 208, 336)?,
             &[

@@ -10,7 +10,7 @@ pub(crate) mod tables;
 use crate::counters::Class;
 use crate::gcn::arch::Arch;
 use crate::gcn::exec;
-use crate::gcn::inst::{ACC, Inst, Kind, LaneControl, MemFields, Opnd, Sdwa, Select, Unit, Unused, sreg};
+use crate::gcn::inst::{ACC, Inst, Kind, LaneControl, MemFields, Opnd, Scale, Sdwa, Select, Unit, Unused, sreg};
 use memory::{Act, Space};
 use tables::{Encoding, Row, Shape, Table};
 
@@ -43,6 +43,9 @@ fn has_mask_result(name: &str) -> bool {
             | "v_mad_i64_i32"
     )
 }
+
+/// The prefix of scaled matrix instructions among VOP3P's opcodes.
+const LOAD_SCALE: u32 = 0x2c;
 
 /// Decodes the instructions of one architecture.
 pub(crate) struct Decoder {
@@ -535,6 +538,9 @@ impl Decoder {
 
     fn vop3p(&self, w: u64, words: &mut Words<'_>, pc: u32) -> Option<Inst> {
         let second = u64::from(words.next()?);
+        if self.arch == Arch::Gfx950 && bits(w, 22, 16) == LOAD_SCALE {
+            return self.scaled_matrix(w, second, words, pc);
+        }
         let row = self.row(Encoding::Vop3p, bits(w, 22, 16))?;
         let mut inst = self.start(row, pc);
         shape(&mut inst, &row.shapes);
@@ -574,6 +580,22 @@ impl Decoder {
                 inst.neg_hi = bits(w, 10, 8) as u8;
             }
         }
+        Some(inst)
+    }
+
+    /// A matrix instruction behind a prefix with the scales of its factors.
+    fn scaled_matrix(&self, w: u64, second: u64, words: &mut Words<'_>, pc: u32) -> Option<Inst> {
+        let mut literal = None;
+        let mut source = |code| self.source(code, words, &mut literal);
+        let src = [source(bits(second, 8, 0))?, source(bits(second, 17, 9))?];
+        // The low bit of each choice is in op_sel, the high one in op_sel_hi.
+        let byte = |n: u32| bits(w, 11 + n, 11 + n) as u8 | (bits(second, 27 + n, 27 + n) as u8) << 1;
+        let first = u64::from(words.next()?);
+        let mut inst = self.vop3p(first, words, pc)?;
+        if !matches!(inst.kind, Kind::Matrix(_)) {
+            return None;
+        }
+        inst.scale = Some(Box::new(Scale { src, byte: [byte(0), byte(1)] }));
         Some(inst)
     }
 
@@ -844,6 +866,7 @@ fn blank(name: &'static str, pc: u32, run: crate::gcn::inst::Handler, class: Cla
         lanes: LaneControl::None,
         bitop3: 0,
         imm: 0,
+        scale: None,
         saddr: Opnd::None,
         mem: MemFields::default(),
         kind: Kind::Plain,

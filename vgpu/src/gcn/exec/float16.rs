@@ -1,8 +1,9 @@
 //! 16-bit floats, one to a lane.
 
 use super::Entry;
-use super::operand::{F16, F16Keep, I16, U32, op1, op2, op3};
+use super::operand::{F16, F16Keep, I16, U16, U32, op1, op2, op3};
 use crate::counters::Class;
+use crate::numeric::{Rounding, bf16_to_f32, f32_to_bf16, round_f64_to_f32};
 
 fn med3(a: f64, b: f64, c: f64) -> f64 {
     use super::float64::{max_f64, min_f64};
@@ -108,6 +109,13 @@ pub(super) const TABLE: &[Entry] = &[
     // Dot products of pairs.
     ("v_dot2_f16_f16", Class::Float, |c, i| {
         op3::<U32, U32, F16, F16>(c, i, |a, b, d| f64::from(super::packed::dot2_f16(a, b, d as f32)));
+    }),
+    ("v_dot2_bf16_bf16", Class::Float, |c, i| {
+        op3::<U32, U32, U16, U16>(c, i, |a, b, d| {
+            let half = |bits: u32| f64::from(bf16_to_f32(bits as u16));
+            let sum = half(a) * half(b) + half(a >> 16) * half(b >> 16) + half(u32::from(d));
+            f32_to_bf16(round_f64_to_f32(sum, Rounding::NearestEven))
+        });
     }),
 ];
 

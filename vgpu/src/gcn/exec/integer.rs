@@ -1,6 +1,8 @@
 //! Integer and logic operations of the vector unit.
 
-use super::operand::{F32Bits, I16, I16Keep, I32, I64, U16, U16Keep, U32, U64, op1, op2, op3};
+use super::operand::{F32Bits, I16, I16Keep, I32, I64, Ty, U16, U16Keep, U32, U64, op1, op2, op3};
+use super::registers::Width;
+use super::state::Lanes;
 use super::{Cx, Entry};
 use crate::counters::Class;
 use crate::gcn::inst::{Inst, Opnd};
@@ -169,6 +171,19 @@ fn bitop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
 /// bits 0 to 2, absolute values bits 3 to 5, the output modifier bits 6 and 7.
 fn bitop3_table(i: &Inst) -> u32 {
     u32::from(i.bitop3)
+}
+
+/// Four masked sums of absolute differences, each added to a word of the third operand.
+fn mqsad_wide(cx: &mut Cx<'_>, i: &Inst) {
+    let a = U64::load(cx, i, 0);
+    let b = U32::load(cx, i, 1);
+    let sums: [Lanes; 4] = std::array::from_fn(|n| {
+        let addend = cx.v32(i, i.src[2].plus(n as u16), Width::B32);
+        std::array::from_fn(|lane| addend[lane].wrapping_add(sad_u8((a[lane] >> (n * 8)) as u32, b[lane], true)))
+    });
+    for (n, row) in sums.iter().enumerate() {
+        cx.put(i, n as u16, row);
+    }
 }
 
 pub(super) const TABLE: &[Entry] = &[
@@ -399,6 +414,10 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     ("v_mqsad_pk_u16_u8", Class::Integer, |c, i| {
         op3::<U64, U32, U64, U64>(c, i, |a, b, d| pack_sad(qsad(a, b, true), d))
+    }),
+    ("v_mqsad_u32_u8", Class::Integer, mqsad_wide),
+    ("v_prng_b32", Class::Integer, |c, i| {
+        op1::<U32, U32>(c, i, |a| a << 1 ^ if a >> 31 != 0 { 197 } else { 0 });
     }),
     ("v_ashr_pk_i8_i32", Class::Integer, |c, i| {
         op3::<I32, I32, U32, U16>(c, i, |a, b, d| {

@@ -275,6 +275,18 @@ impl Cx<'_> {
         Rows { rows }
     }
 
+    /// The scales of both factors, by lane; none where the instruction has none.
+    fn matrix_scales(&mut self, i: &Inst) -> Option<Box<[[f32; 64]; 2]>> {
+        let scale = i.scale.as_deref()?;
+        let of = |cx: &mut Self, n: usize| {
+            cx.v32(i, scale.src[n], Width::B32).map(|word| match word >> (scale.byte[n] * 8) & 0xff {
+                255 => f32::NAN,
+                exponent => super::float64::ldexp(1.0, exponent as i32 - 127) as f32,
+            })
+        };
+        Some(Box::new([of(self, 0), of(self, 1)]))
+    }
+
     /// Runs `f` with all lanes active.
     pub(super) fn with_all_lanes(&mut self, i: &Inst, f: impl FnOnce(&mut Self)) {
         self.hazard_exec(i, 4);
@@ -351,12 +363,13 @@ fn mfma(cx: &mut Cx<'_>, i: &Inst) {
             b: cx.matrix_rows(i, i.src[1], registers(&db, per_b)),
             sum: cx.matrix_rows(i, i.src[2], sum_registers),
         };
+        let scales = cx.matrix_scales(i);
         // Where the instruction chooses formats, it does so in the fields that otherwise share blocks and move lanes.
         let (cbsz, abid, blgp) = match op.a {
             Element::F8f6f4 => (0, 0, 0),
             _ => (i.imm as usize & 7, i.imm as usize >> 3 & 15, i.imm as usize >> 7 & 7),
         };
-        product(&op, &[da, db], Broadcast { size: cbsz, block: abid }, blgp, &mut operands);
+        product(&op, &[da, db], Broadcast { size: cbsz, block: abid }, blgp, scales.as_deref(), &mut operands);
         cx.write_matrix(i, &operands.sum.rows);
         cx.hazard_matrix(i, &op, sum_registers);
     });

@@ -120,6 +120,7 @@ fn product_here(
     [da, db]: &[Decoding; 2],
     broadcast: Broadcast,
     pattern: usize,
+    scales: Option<&[Plane<f32>; 2]>,
     operands: &mut Operands,
 ) {
     let per_lane = usize::from(op.m * op.blocks) * usize::from(op.k) / 64;
@@ -135,7 +136,14 @@ fn product_here(
         by_width(op, broadcast, &a, &b, &mut planes, |a, b, s| s.wrapping_add(a.wrapping_mul(b)));
         write_back(&mut sum.rows, &planes, |value| value as u32);
     } else {
-        let (a, b) = (floats(da, per_lane, a), floats(db, per_lane, b));
+        let (mut a, mut b) = (floats(da, per_lane, a), floats(db, per_lane, b));
+        if let Some([of_a, of_b]) = scales {
+            for (planes, scale) in [(&mut a, of_a), (&mut b, of_b)] {
+                for plane in planes {
+                    plane.iter_mut().zip(scale).for_each(|(value, scale)| *value *= scale);
+                }
+            }
+        }
         let mut planes: Vec<Plane<f32>> = sum.rows.iter().map(|row| row.map(f32::from_bits)).collect();
         by_width(op, broadcast, &a, &b, &mut planes, f32::mul_add);
         write_back(&mut sum.rows, &planes, f32::to_bits);
@@ -148,12 +156,13 @@ fn write_back<T: Copy>(rows: &mut [Lanes], planes: &[Plane<T>], bits: impl Fn(T)
     }
 }
 
-/// Adds the product of the factors to the sum, in place. `pattern` is the rotation or broadcast of the second factor's lanes.
+/// Adds the product of the factors, scaled by lane, to the sum, in place. `pattern` is the rotation or broadcast of the second factor's lanes.
 pub(super) fn product(
     op: &MatrixOp,
     decodings: &[Decoding; 2],
     broadcast: Broadcast,
     pattern: usize,
+    scales: Option<&[Plane<f32>; 2]>,
     operands: &mut Operands,
 ) {
     #[cfg(target_arch = "x86_64")]
@@ -164,15 +173,16 @@ pub(super) fn product(
             decodings: &[Decoding; 2],
             broadcast: Broadcast,
             pattern: usize,
+            scales: Option<&[Plane<f32>; 2]>,
             operands: &mut Operands,
         ) {
-            product_here(op, decodings, broadcast, pattern, operands);
+            product_here(op, decodings, broadcast, pattern, scales, operands);
         }
         if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the features were detected.
-            unsafe { fast(op, decodings, broadcast, pattern, operands) };
+            unsafe { fast(op, decodings, broadcast, pattern, scales, operands) };
             return;
         }
     }
-    product_here(op, decodings, broadcast, pattern, operands);
+    product_here(op, decodings, broadcast, pattern, scales, operands);
 }

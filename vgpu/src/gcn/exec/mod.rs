@@ -21,7 +21,9 @@ mod packed;
 pub(crate) mod queue;
 mod registers;
 pub(crate) mod salu;
+mod salu_half;
 mod scalar_memory;
+mod scaled;
 mod sparse;
 mod special;
 pub(crate) mod state;
@@ -69,8 +71,9 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(name: &'static str, arch: Arch) -> Option<Resolved> {
     static HANDLERS: OnceLock<HashMap<&'static str, (Class, Handler)>> = OnceLock::new();
     let handlers = HANDLERS.get_or_init(|| {
-        let families: [&[Entry]; 12] = [
+        let families: [&[Entry]; 13] = [
             salu::TABLE,
+            salu_half::TABLE,
             scalar_memory::TABLE,
             wait::TABLE,
             integer::TABLE,
@@ -90,6 +93,9 @@ pub(crate) fn resolve(name: &'static str, arch: Arch) -> Option<Resolved> {
     }
     if let Some(run) = compare::resolve(name) {
         return Some(Resolved { run, class: Class::Move, kind: Kind::Plain });
+    }
+    if let Some(run) = scaled::resolve(name) {
+        return Some(Resolved { run, class: Class::Convert, kind: Kind::Plain });
     }
     if let Some(op) = matrix::parse(name, arch) {
         return Some(Resolved { run: matrix::handler(op), class: Class::Matrix, kind: Kind::Matrix(op) });

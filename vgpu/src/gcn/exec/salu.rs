@@ -7,7 +7,7 @@ use crate::gcn::inst::{Inst, Opnd, sreg};
 use crate::numeric::{Rounding, round_f64_to_f32};
 
 impl Cx<'_> {
-    fn set_scc(&mut self, value: bool) {
+    pub(super) fn set_scc(&mut self, value: bool) {
         self.w.scc = value;
         self.w.scc_defined = self.defined != 0;
     }
@@ -567,6 +567,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("s_mul_f32", Class::Scalar, |c, i| float2(c, i, |a, b| a * b)),
     ("s_min_num_f32", Class::Scalar, |c, i| float2(c, i, f64::min)),
     ("s_max_num_f32", Class::Scalar, |c, i| float2(c, i, f64::max)),
+    ("s_minimum_f32", Class::Scalar, |c, i| float2(c, i, super::float64::minimum_f64)),
+    ("s_maximum_f32", Class::Scalar, |c, i| float2(c, i, super::float64::maximum_f64)),
     ("s_fmac_f32", Class::Scalar, |c, i| scalar_fma(c, i, i.dst)),
     ("s_fmaak_f32", Class::Scalar, |c, i| scalar_fma(c, i, i.src[2])),
     ("s_fmamk_f32", Class::Scalar, |c, i| scalar_fma(c, i, i.src[2])),
