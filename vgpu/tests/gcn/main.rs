@@ -4,9 +4,12 @@
 //! skipped.
 
 mod asm;
+mod atomics;
+mod comparisons;
 mod compiled;
 mod counters;
 mod faults;
 mod matrix;
 mod memory;
+mod scalar;
 mod vector;
