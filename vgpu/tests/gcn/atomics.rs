@@ -83,13 +83,13 @@ fn values(lane: usize, bytes: usize, float: bool) -> [u64; 3] {
             (true, 4) => 0x3c00_3c00 + (mix(n) & 0x03ff_03ff),
             (true, _) => 0x3ff0_0000_0000_0000 + (mix(n) >> 12),
             // Small ones too, so that some are equal and some wrap.
-            _ if lane % 2 == 0 => mix(n) % 4,
+            _ if lane.is_multiple_of(2) => mix(n) % 4,
             _ => mix(n),
         };
         if bytes == 4 { bits & 0xffff_ffff } else { bits }
     };
     let old = of(0);
-    [old, of(1), if lane % 3 == 0 { old } else { of(2) }]
+    [old, of(1), if lane.is_multiple_of(3) { old } else { of(2) }]
 }
 
 fn registers(first: usize, count: usize) -> String {

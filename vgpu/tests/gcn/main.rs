@@ -11,5 +11,6 @@ mod counters;
 mod faults;
 mod matrix;
 mod memory;
+mod numbers;
 mod scalar;
 mod vector;

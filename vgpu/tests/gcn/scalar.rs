@@ -130,8 +130,8 @@ const CASES: &[(&str, Reference)] = &[
     ("s_bfm_b32 s24, s20, s22", |a, b, _| plain((((1_u64 << (a & 31)) - 1) << (b & 31)) as u32)),
     ("s_bfm_b64 s[24:25], s20, s22", |a, b, _| ((((1_u128 << (a & 63)) - 1) << (b & 63)) as u64, None)),
     ("s_mul_i32 s24, s20, s22", |a, b, _| plain(w(a).wrapping_mul(w(b)))),
-    ("s_mul_hi_u32 s24, s20, s22", |a, b, _| plain((u64::from(w(a)) * u64::from(w(b)) >> 32) as u32)),
-    ("s_mul_hi_i32 s24, s20, s22", |a, b, _| plain((i64::from(i(a)) * i64::from(i(b)) >> 32) as u32)),
+    ("s_mul_hi_u32 s24, s20, s22", |a, b, _| plain(((u64::from(w(a)) * u64::from(w(b))) >> 32) as u32)),
+    ("s_mul_hi_i32 s24, s20, s22", |a, b, _| plain(((i64::from(i(a)) * i64::from(i(b))) >> 32) as u32)),
     ("s_bfe_u32 s24, s20, s22", |a, b, _| nz(field32(w(a), w(b), false))),
     ("s_bfe_i32 s24, s20, s22", |a, b, _| nz(field32(w(a), w(b), true))),
     ("s_bfe_u64 s[24:25], s[20:21], s22", |a, b, _| nz64(field64(a, w(b), false))),
@@ -170,13 +170,13 @@ const CASES: &[(&str, Reference)] = &[
     ("s_flbit_i32_i64 s24, s[20:21]", |a, _, _| plain(sign_run(a, 64))),
     ("s_sext_i32_i8 s24, s20", |a, _, _| plain(i32::from(a as i8) as u32)),
     ("s_sext_i32_i16 s24, s20", |a, _, _| plain(i32::from(a as i16) as u32)),
-    ("s_bitset0_b32 s24, s20", |a, _, _| plain(0 & !(1_u32 << (a & 31)))),
+    ("s_mov_b32 s24, -1\n s_bitset0_b32 s24, s20", |a, _, _| plain(!(1_u32 << (a & 31)))),
     ("s_bitset1_b32 s24, s20", |a, _, _| plain(1_u32 << (a & 31))),
     ("s_bitset1_b64 s[24:25], s20", |a, _, _| (1 << (a & 63), None)),
     ("s_mov_b64 s[24:25], -1\n s_bitset0_b64 s[24:25], s20", |a, _, _| (!(1 << (a & 63)), None)),
     ("s_abs_i32 s24, s20", |a, _, _| nz(i(a).wrapping_abs() as u32)),
     ("s_bitreplicate_b64_b32 s[24:25], s20", |a, _, _| {
-        ((0..32).fold(0, |all, bit| all | (a >> bit & 1) * 3 << (bit * 2)), None)
+        ((0..32).fold(0, |all, bit| all | ((a >> bit & 1) * 3) << (bit * 2)), None)
     }),
     ("s_movk_i32 s24, 0x8123", |_, _, _| plain(0xffff_8123)),
     ("s_cmovk_i32 s24, 0x8123", |_, _, c| plain(if c { 0xffff_8123 } else { 0 })),

@@ -1,44 +1,60 @@
-//! Vector instructions against what they are documented to do, many in one program: each case computes v[10:11] from the inputs in v1 to v6.
+//! Vector instructions against what they are documented to do, many in one program: each case computes v[10:11] from the inputs in v1 to v6,
+//! of which v20 to v25 have a copy as pairs of finite halves, and v[26:27] to v[30:31] as finite doubles.
 
 use crate::asm::{Result, Source, run_clean};
 use tegula_vgpu::numeric::{f16_to_f32, f32_to_f16};
 
 /// The inputs of all lanes, and the lane that is asked for.
-struct Lanes<'a> {
+pub struct Lanes<'a> {
     inputs: &'a [[u32; 6]],
     lane: usize,
 }
 
 impl Lanes<'_> {
     /// Input register `n`, from 1.
-    fn v(&self, n: usize) -> u32 {
+    pub fn v(&self, n: usize) -> u32 {
         self.of(self.lane, n)
     }
 
-    fn of(&self, lane: usize, n: usize) -> u32 {
+    pub fn of(&self, lane: usize, n: usize) -> u32 {
         self.inputs[lane][n - 1]
     }
 
-    fn i(&self, n: usize) -> i32 {
+    pub fn i(&self, n: usize) -> i32 {
         self.v(n) as i32
     }
 
-    fn f(&self, n: usize) -> f32 {
+    pub fn f(&self, n: usize) -> f32 {
         f32::from_bits(self.v(n))
     }
 
     /// Two registers from `n` on.
-    fn w(&self, n: usize) -> u64 {
+    pub fn w(&self, n: usize) -> u64 {
         u64::from(self.v(n)) | u64::from(self.v(n + 1)) << 32
+    }
+
+    /// The low half of v19+n, a finite number below two.
+    pub fn h(&self, n: usize) -> f64 {
+        half::f16::from_bits((self.v(n) & 0xbbff) as u16).to_f64()
+    }
+
+    /// The high half of v19+n.
+    pub fn hh(&self, n: usize) -> f64 {
+        half::f16::from_bits((self.v(n) >> 16 & 0xbbff) as u16).to_f64()
+    }
+
+    /// The double in v[26:27], v[28:29] or v[30:31], by number from 1: a finite number below two.
+    pub fn d(&self, n: usize) -> f64 {
+        f64::from_bits(self.w(n * 2 - 1) & 0xbfff_ffff_ffff_ffff)
     }
 }
 
 /// One result register, or two.
-enum Expect {
+pub enum Expect {
     One(fn(&Lanes<'_>) -> u32),
     Two(fn(&Lanes<'_>) -> u64),
 }
-use Expect::{One, Two};
+pub use Expect::{One, Two};
 
 /// Inputs: 32 lanes of integers with all patterns, the upper ones floats of moderate size.
 fn inputs(lanes: usize) -> Vec<[u32; 6]> {
@@ -58,11 +74,11 @@ fn inputs(lanes: usize) -> Vec<[u32; 6]> {
         .collect()
 }
 
-fn check(arch: &str, cases: &[(&str, Expect)]) -> Result<()> {
+pub fn check(arch: &str, cases: &[(&str, Expect)]) -> Result<()> {
     check_values(arch, cases, false)
 }
 
-fn check_values(arch: &str, cases: &[(&str, Expect)], any_nan: bool) -> Result<()> {
+pub fn check_values(arch: &str, cases: &[(&str, Expect)], any_nan: bool) -> Result<()> {
     let lanes = if arch.starts_with("gfx9") { 64 } else { 32 };
     let mut body = String::from(
         "    s_load_b64 s[4:5], s[0:1], 0x0
@@ -80,6 +96,11 @@ fn check_values(arch: &str, cases: &[(&str, Expect)], any_nan: bool) -> Result<(
     for n in 1..=6 {
         body.push_str(&format!("    v_mov_b32 v{n}, v{}\n", n + 13));
     }
+    for n in 1..=6 {
+        body.push_str(&format!("    v_and_b32 v{}, 0xbbffbbff, v{n}\n", n + 19));
+        let mask = if n % 2 == 0 { "0xbfffffff" } else { "-1" };
+        body.push_str(&format!("    v_and_b32 v{}, {mask}, v{n}\n", n + 25));
+    }
     for (asm, _) in cases {
         body.push_str("    v_mov_b32 v10, 0\n    v_mov_b32 v11, 0\n    s_nop 4\n");
         for line in asm.split(';') {
@@ -90,7 +111,7 @@ fn check_values(arch: &str, cases: &[(&str, Expect)], any_nan: bool) -> Result<(
     }
     // The names differ between generations, where the operations do not.
     let rename: &[(&str, &str)] = match arch {
-        "gfx942" => &[
+        "gfx942" | "gfx950" => &[
             ("s_load_b64", "s_load_dwordx2"),
             ("load_b128", "load_dwordx4"),
             ("load_b64", "load_dwordx2"),
