@@ -3,14 +3,14 @@
 use crate::entry::In;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+pub use tegula_vgpu_driver::ffi::HostFn;
+
 /// A handle: a key, never an address.
 pub type Handle = usize;
 /// `CUdevice`.
 pub type Device = c_int;
 /// `CUdeviceptr`.
 pub type DevicePtr = u64;
-/// `CUhostFn`.
-pub type HostFn = Option<unsafe extern "C" fn(*mut c_void)>;
 /// `CUstreamCallback`.
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, crate::status::CUresult, *mut c_void)>;
 /// `CUoccupancyB2DSize`.
@@ -216,20 +216,4 @@ pub struct GraphExecUpdateResultInfo {
     pub result: c_uint,
     pub error_node: Handle,
     pub error_from_node: Handle,
-}
-
-/// A pointer of the program's, on its way to another thread: what it points to is the program's business.
-#[derive(Clone, Copy, Debug)]
-pub struct UserData(pub *mut c_void);
-
-// SAFETY: the pointer is only handed back to the program's own functions, which the interface calls on other threads.
-unsafe impl Send for UserData {}
-// SAFETY: as above.
-unsafe impl Sync for UserData {}
-
-impl UserData {
-    /// The pointer. Closures that call this hold the whole value, not the bare pointer.
-    pub fn pointer(self) -> *mut c_void {
-        self.0
-    }
 }

@@ -181,7 +181,7 @@ mod tests {
         let at = other.windows(SECTION.len()).position(|bytes| bytes == SECTION.as_bytes()).unwrap();
         other[at + 1] = b'x';
         let failure = Image::at(other.as_ptr().cast()).ptx().unwrap_err();
-        assert_eq!(failure.code(), CUresult::ERROR_NO_BINARY_FOR_GPU);
+        assert_eq!(crate::status::code(&failure), CUresult::ERROR_NO_BINARY_FOR_GPU);
     }
 
     #[test]

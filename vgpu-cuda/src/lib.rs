@@ -5,7 +5,7 @@
 //! report. The environment variables are those of [`tegula_vgpu_driver::settings`].
 //!
 //! - [`abi`]: the C types of the interface; [`status`]: its error codes, names and texts;
-//! - [`entry`]: what surrounds every function: no panic leaves it, pointers are checked, failures become codes;
+//! - [`entry`]: what surrounds every function;
 //! - [`state`]: the process's devices, contexts and handles;
 //! - [`image`]: what a module can be loaded from, and what the linker makes;
 //! - [`api`]: the functions, by subject.

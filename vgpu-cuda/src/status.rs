@@ -3,6 +3,8 @@
 use std::ffi::CStr;
 use tegula_vgpu_driver::error::{CaptureError, Error, Fault};
 
+pub use tegula_vgpu_driver::ffi::{Failure, Outcome};
+
 /// A result of the driver API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -126,7 +128,7 @@ impl From<CaptureError> for CUresult {
 impl From<&Error> for CUresult {
     fn from(error: &Error) -> Self {
         match error {
-            Error::InvalidValue(_) => Self::ERROR_INVALID_VALUE,
+            Error::InvalidValue(_) | Error::InvalidLaunch(_) => Self::ERROR_INVALID_VALUE,
             Error::InvalidHandle(_) => Self::ERROR_INVALID_HANDLE,
             Error::InvalidContext => Self::ERROR_CONTEXT_IS_DESTROYED,
             Error::InvalidDevice => Self::ERROR_INVALID_DEVICE,
@@ -151,46 +153,25 @@ impl From<&Error> for CUresult {
     }
 }
 
-/// Why a function failed: a code of the interface, or an error with more to say.
-#[derive(Debug)]
-pub enum Failure {
-    /// A code.
-    Code(CUresult),
-    /// An error.
-    Error(Error),
-}
-
 impl From<CUresult> for Failure {
     fn from(code: CUresult) -> Self {
-        Self::Code(code)
+        Self::Code(code.0)
     }
 }
 
-impl<E: Into<Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::Error(error.into())
+/// The code that the caller gets.
+pub fn code(failure: &Failure) -> CUresult {
+    match failure {
+        Failure::Code(code) => CUresult(*code),
+        Failure::Error(error) => error.into(),
     }
 }
 
-impl Failure {
-    /// The code that the caller gets.
-    pub fn code(&self) -> CUresult {
-        match self {
-            Self::Code(code) => *code,
-            Self::Error(error) => error.into(),
-        }
+/// A failure for people.
+pub fn describe(failure: &Failure) -> String {
+    let name = code(failure).name().unwrap_or_default().to_string_lossy();
+    match failure {
+        Failure::Code(_) => name.into_owned(),
+        Failure::Error(error) => format!("{name}: {error}"),
     }
 }
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.code().name().unwrap_or_default().to_string_lossy();
-        match self {
-            Self::Code(_) => f.write_str(&name),
-            Self::Error(error) => write!(f, "{name}: {error}"),
-        }
-    }
-}
-
-/// What the functions' bodies give back.
-pub type Outcome<T = ()> = Result<T, Failure>;

@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::model::Architecture;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use tegula_vgpu::error::Error as VgpuError;
 use tegula_vgpu::gcn::metadata::ArgumentKind;
 use tegula_vgpu::memory::Cursor;
@@ -240,6 +240,36 @@ impl Kernel {
     /// The module that it is of.
     pub fn module(&self) -> &Arc<Module> {
         &self.module
+    }
+
+    /// Sets the most dynamic shared memory that a launch may ask for.
+    pub fn set_dynamic_limit(&self, bytes: u32) -> Result<()> {
+        let most = self.module.device.model.shared_per_block_optin;
+        if u64::from(bytes) + u64::from(self.info.shared) > u64::from(most) {
+            let own = self.info.shared;
+            return Err(Error::value(format!(
+                "{bytes} bytes of dynamic shared memory on top of {own}; there are {most}"
+            )));
+        }
+        self.dynamic_limit.store(bytes, Relaxed);
+        Ok(())
+    }
+
+    /// The blocks that fill the device, and the block size that does so best. `shared` tells the dynamic shared memory for a block size;
+    /// `limit` bounds the size unless it is 0.
+    pub fn best_block(&self, shared: impl Fn(u32) -> usize, limit: u32) -> (u32, u32) {
+        let model = self.module.device.model;
+        let mut threads = if limit > 0 { self.info.max_threads.min(limit) } else { self.info.max_threads };
+        let mut best = (0, 0, 0);
+        while threads > 0 {
+            let blocks = self.resident_blocks(threads, u32::try_from(shared(threads)).unwrap_or(u32::MAX));
+            if blocks * threads > best.0 {
+                best = (blocks * threads, blocks, threads);
+            }
+            // Whole warps below the limit.
+            threads = (threads - 1) / model.warp * model.warp;
+        }
+        (best.1 * model.multiprocessors, best.2)
     }
 
     /// How many blocks a multiprocessor holds at a time.

@@ -67,6 +67,9 @@ pub enum Error {
     /// An argument makes no sense.
     #[error("invalid argument: {0}")]
     InvalidValue(String),
+    /// A launch that the kernel or the device does not allow.
+    #[error("invalid launch: {0}")]
+    InvalidLaunch(String),
     /// No such handle.
     #[error("invalid handle: {0}")]
     InvalidHandle(&'static str),

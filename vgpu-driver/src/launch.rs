@@ -106,10 +106,7 @@ impl Launch {
         }
         let (result, outcome) = match &self.kernel.module.code {
             Code::Ptx(module) => module.launch_on(&device.memory, &launch, &device.model.ptx(), None),
-            Code::Gcn(module) => match module.launch(&launch, &device.memory) {
-                Ok(outcome) => (Ok(()), outcome),
-                Err(error) => (Err(error), Outcome::default()),
-            },
+            Code::Gcn(module) => module.launch_on(&launch, &device.memory, None),
         };
         let error = result.as_ref().err();
         let name = format!("{} #{}", device.model.name, device.index);
@@ -149,7 +146,7 @@ fn check(kernel: &Kernel, config: &Config) -> Result<()> {
     let [x, y, z] = config.block;
     let threads = u64::from(x) * u64::from(y) * u64::from(z);
     if threads == 0 || config.grid.contains(&0) {
-        return Err(Error::value(format!(
+        return Err(Error::InvalidLaunch(format!(
             "`{name}`: a grid of {:?} blocks of {:?} threads",
             config.grid, config.block
         )));
@@ -157,21 +154,24 @@ fn check(kernel: &Kernel, config: &Config) -> Result<()> {
     // AMD has no tighter bound on z.
     let z_most = if model.is_nvidia() { 64 } else { 1024 };
     if threads > 1024 || x > 1024 || y > 1024 || z > z_most {
-        return Err(Error::value(format!("`{name}`: blocks of {:?} threads; there are at most 1024", config.block)));
+        return Err(Error::InvalidLaunch(format!(
+            "`{name}`: blocks of {:?} threads; there are at most 1024",
+            config.block
+        )));
     }
     if info.required_block.is_some_and(|required| required != config.block) || threads > u64::from(info.max_threads) {
-        return Err(Error::value(format!(
+        return Err(Error::InvalidLaunch(format!(
             "`{name}`: blocks of {:?} threads; it was compiled for {}",
             config.block, info.max_threads
         )));
     }
     let second = if model.is_nvidia() { 65535 } else { u32::MAX };
     if config.grid[0] > i32::MAX as u32 || config.grid[1] > second || config.grid[2] > second {
-        return Err(Error::value(format!("`{name}`: a grid of {:?} blocks", config.grid)));
+        return Err(Error::InvalidLaunch(format!("`{name}`: a grid of {:?} blocks", config.grid)));
     }
     let shared = u64::from(info.shared) + u64::from(config.shared);
     if config.shared > kernel.dynamic_limit.load(Relaxed) || shared > u64::from(model.shared_per_block_optin) {
-        return Err(Error::value(format!(
+        return Err(Error::InvalidLaunch(format!(
             "`{name}`: {} bytes of dynamic shared memory on top of {}; its limit is {}, and a block of the device has at most {}",
             config.shared,
             info.shared,
@@ -190,7 +190,7 @@ fn check(kernel: &Kernel, config: &Config) -> Result<()> {
     }
     for axis in 0..3 {
         if !config.grid[axis].is_multiple_of(cluster[axis]) {
-            return Err(Error::value(format!(
+            return Err(Error::InvalidLaunch(format!(
                 "`{name}`: the grid {:?} is not a multiple of the cluster {cluster:?}",
                 config.grid
             )));
@@ -210,7 +210,7 @@ fn check_cluster(kernel: &Kernel, config: &Config) -> Result<[u32; 3]> {
         (None, asked) => asked.unwrap_or([1; 3]),
     };
     if cluster.contains(&0) {
-        return Err(Error::value(format!("`{name}`: clusters of {cluster:?}")));
+        return Err(Error::InvalidLaunch(format!("`{name}`: clusters of {cluster:?}")));
     }
     let size = cluster.iter().try_fold(1_u32, |size, &n| size.checked_mul(n)).unwrap_or(u32::MAX);
     // Eight is what every device has; more must be asked for by an attribute.

@@ -6,7 +6,8 @@
 //! - [`op`]: work that a stream does, [`copy`] among it; [`stream`]: streams as threads; [`event`]: points in them;
 //! - [`capture`] and [`graph`]: work recorded, and run as often as wanted;
 //! - [`report`]: what the sanitizer found; [`error`]: why a call failed;
-//! - [`handle`]: the opaque pointers that C programs hold; [`testing`]: how tests find the libraries.
+//! - [`ffi`]: what surrounds every function of a C interface; [`handle`]: the opaque pointers that C programs hold;
+//! - [`testing`]: how tests find the libraries.
 //!
 //! It knows neither driver's interface: each stand-in turns its functions into calls of this crate, and errors into its codes.
 
@@ -17,6 +18,7 @@ pub mod copy;
 pub mod device;
 pub mod error;
 pub mod event;
+pub mod ffi;
 pub mod graph;
 pub mod handle;
 pub mod host;

@@ -1,7 +1,7 @@
 //! Contexts, the stack of current ones, their limits, and access to peers.
 
 use crate::abi::{Device, Handle};
-use crate::entry::{Out, driver_api};
+use crate::entry::{Out, c_interface};
 use crate::state::{CudaContext, context, current, current_entry, device, event, live, lock, state, with_stack};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_int, c_uint, c_void};
@@ -51,7 +51,7 @@ fn or_current(handle: Handle) -> Outcome<std::sync::Arc<CudaContext>> {
     if handle == 0 { current() } else { context(handle) }
 }
 
-driver_api! {
+c_interface! {
     /// Makes a context and makes it current.
     fn cuCtxCreate_v2(out: Out<Handle>, flags: c_uint, ordinal: Device) {
         create(out, flags, ordinal)

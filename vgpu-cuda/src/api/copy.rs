@@ -1,7 +1,7 @@
 //! Copies in one to three dimensions, and fills.
 
 use crate::abi::{DevicePtr, Handle, Memcpy2D, Memcpy2DSide, Memcpy3D, Memcpy3DSide};
-use crate::entry::{In, driver_api};
+use crate::entry::{In, c_interface};
 use crate::state::{live, stream};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_uchar, c_uint, c_ushort};
@@ -89,7 +89,7 @@ fn fill_2d(address: DevicePtr, pitch: usize, value: u32, element: usize, width: 
     Fill { address, pitch, value, element, width, height }
 }
 
-driver_api! {
+c_interface! {
     /// Copies between places that are seen from their addresses.
     fn cuMemcpy(to: DevicePtr, from: DevicePtr, bytes: usize) {
         now(linear(Place::unified(to), Place::unified(from), bytes))

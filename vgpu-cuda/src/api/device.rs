@@ -1,7 +1,7 @@
 //! Devices and their attributes.
 
 use crate::abi::{Device, DeviceProperties, Handle, Uuid};
-use crate::entry::{Buffer, Out, Text, driver_api};
+use crate::entry::{Buffer, Out, Text, c_interface};
 use crate::state::{CudaContext, POOLS, device, lock, state};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_int, c_uint};
@@ -108,7 +108,7 @@ fn primary(ordinal: Device) -> Outcome<std::sync::MutexGuard<'static, crate::sta
     Ok(lock(&state()?.primaries[device.index]))
 }
 
-driver_api! {
+c_interface! {
     /// The device with a number.
     fn cuDeviceGet(out: Out<Device>, ordinal: c_int) {
         device(ordinal)?;

@@ -1,7 +1,7 @@
 //! Events.
 
 use crate::abi::Handle;
-use crate::entry::{Out, driver_api};
+use crate::entry::{Out, c_interface};
 use crate::state::{EVENTS, event, live, stream};
 use crate::status::{CUresult, Outcome};
 use std::ffi::c_uint;
@@ -16,7 +16,7 @@ fn record(to_record: Handle, on: Handle) -> Outcome {
     Ok(stream.core.record(&stream.context.core, &event)?)
 }
 
-driver_api! {
+c_interface! {
     /// Makes an event.
     fn cuEventCreate(out: Out<Handle>, flags: c_uint) {
         out.check()?;

@@ -2,9 +2,9 @@
 
 use crate::abi::{BlockToShared, Device, Handle, LaunchConfig};
 use crate::api::launch;
-use crate::entry::{In, Out, driver_api};
+use crate::entry::{In, Out, c_interface};
 use crate::state::{device, function, live};
-use crate::status::{CUresult, Outcome};
+use crate::status::{CUresult, Failure, Outcome};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_int, c_uint};
 use std::sync::Mutex;
@@ -37,16 +37,11 @@ fn attribute(kernel: &Kernel, number: c_uint) -> Outcome<c_int> {
 }
 
 fn set_attribute(kernel: &Kernel, number: c_uint, value: c_int) -> Outcome {
-    let invalid = || CUresult::ERROR_INVALID_VALUE.into();
+    let invalid = || Failure::from(CUresult::ERROR_INVALID_VALUE);
     match number {
         8 => {
             let bytes = u32::try_from(value).map_err(|_| invalid())?;
-            let most = kernel.module().device().model.shared_per_block_optin;
-            if u64::from(bytes) + u64::from(kernel.info.shared) > u64::from(most) {
-                return Err(invalid());
-            }
-            kernel.dynamic_limit.store(bytes, Relaxed);
-            Ok(())
+            Ok(kernel.set_dynamic_limit(bytes)?)
         }
         9 if (-1..=100).contains(&value) => {
             kernel.carveout.store(value as u32, Relaxed);
@@ -78,23 +73,6 @@ fn param(kernel: &Kernel, index: usize, offset: Out<usize>, size: Out<usize>) ->
     Ok(())
 }
 
-/// The block size that fills a multiprocessor best, and the blocks that fill the device.
-fn best_block(kernel: &Kernel, shared: impl Fn(c_int) -> usize, limit: c_int) -> (c_int, c_int) {
-    let model = kernel.module().device().model;
-    let most = if limit > 0 { kernel.info.max_threads.min(limit as u32) } else { kernel.info.max_threads };
-    let mut best = (0, 0, 0);
-    let mut threads = most;
-    while threads > 0 {
-        let blocks = kernel.resident_blocks(threads, u32::try_from(shared(threads as c_int)).unwrap_or(u32::MAX));
-        if blocks * threads > best.0 {
-            best = (blocks * threads, blocks, threads);
-        }
-        // Whole warps below the limit.
-        threads = (threads - 1) / model.warp * model.warp;
-    }
-    ((best.1 * model.multiprocessors) as c_int, best.2 as c_int)
-}
-
 fn potential_block(
     grid: Out<c_int>,
     block: Out<c_int>,
@@ -104,14 +82,14 @@ fn potential_block(
     limit: c_int,
 ) -> Outcome {
     let kernel = function(of)?;
-    let shared = |threads: c_int| match shared_of {
+    let shared = |threads: u32| match shared_of {
         // SAFETY: C gave the function to be called with a block size.
-        Some(shared_of) => unsafe { shared_of(threads) },
+        Some(shared_of) => unsafe { shared_of(threads as c_int) },
         None => shared,
     };
-    let (blocks, threads) = best_block(&kernel, shared, limit);
-    grid.set(blocks)?;
-    block.set(threads)
+    let (blocks, threads) = kernel.best_block(shared, u32::try_from(limit).unwrap_or(0));
+    grid.set(blocks as c_int)?;
+    block.set(threads as c_int)
 }
 
 fn active_blocks(out: Out<c_int>, of: Handle, threads: c_int, shared: usize) -> Outcome {
@@ -124,7 +102,7 @@ fn active_blocks(out: Out<c_int>, of: Handle, threads: c_int, shared: usize) -> 
 /// Multiprocessors of a group: a cluster stays in one.
 const GROUP: u32 = 16;
 
-driver_api! {
+c_interface! {
     /// An attribute of a kernel.
     fn cuFuncGetAttribute(out: Out<c_int>, number: c_uint, of: Handle) {
         out.set(attribute(&*function(of)?, number)?)

@@ -1,7 +1,7 @@
 //! Initialisation, versions, error names, and the addresses of functions.
 
 use crate::abi::Uuid;
-use crate::entry::{In, Out, Text, driver_api};
+use crate::entry::{In, Out, Text, c_interface};
 use crate::state::{initialize, live};
 use crate::status::CUresult;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ fn find(name: &str) -> Option<*const c_void> {
     SUFFIXES.iter().find_map(|suffix| addresses.get(format!("{name}{suffix}").as_str()).copied())
 }
 
-driver_api! {
+c_interface! {
     /// Makes the devices. Everything else comes after it.
     fn cuInit(flags: c_uint) {
         if flags != 0 {

@@ -6,13 +6,13 @@ use crate::abi::{
 };
 use crate::api::copy::copy_3d;
 use crate::api::launch::arguments;
-use crate::api::stream::host_function;
-use crate::entry::{Buffer, In, Out, driver_api};
+use crate::entry::{Buffer, In, Out, c_interface};
 use crate::state::{CudaGraph, CudaNode, EXECS, GRAPHS, NODES, current, event, function, graph, live, lock, stream};
-use crate::status::{CUresult, Failure, Outcome};
+use crate::status::{self, CUresult, Failure, Outcome};
 use std::ffi::{c_uint, c_void};
 use std::sync::{Arc, Mutex};
 use tegula_vgpu_driver::copy::Fill;
+use tegula_vgpu_driver::ffi::host_function;
 use tegula_vgpu_driver::graph::{Exec, Graph};
 use tegula_vgpu_driver::launch::{Config, Launch};
 use tegula_vgpu_driver::op::Op;
@@ -168,12 +168,27 @@ fn list(graph: &CudaGraph, nodes: &[usize], out: Out<Handle>, count: Out<usize>)
     count.set(room)
 }
 
+/// Writes what depends on what, as far as there is room, and how much there is.
+fn edges(of: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) -> Outcome {
+    let graph = graph(of)?;
+    let nodes = graph.core.nodes();
+    let edges = nodes.iter().flat_map(|(to, node)| node.depends.iter().map(move |&from| (from, *to)));
+    let (sources, targets): (Vec<_>, Vec<_>) = edges.unzip();
+    if from.is_null() || to.is_null() {
+        return count.set(sources.len());
+    }
+    let room = count.get()?.min(sources.len());
+    count.set(room)?;
+    from.set_all(sources[..room].iter().map(|&index| node_handle(&graph, index)))?;
+    to.set_all(targets[..room].iter().map(|&index| node_handle(&graph, index)))
+}
+
 /// The graph that a node is in, with its handles.
 fn graph_of(node: &CudaNode) -> Outcome<Arc<CudaGraph>> {
     graph(adopt(Arc::clone(&node.graph)))
 }
 
-driver_api! {
+c_interface! {
     /// Makes an empty graph.
     fn cuGraphCreate(out: Out<Handle>, flags: c_uint) {
         out.check()?;
@@ -324,17 +339,16 @@ driver_api! {
 
     /// What depends on what in a graph.
     fn cuGraphGetEdges(of: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
-        let graph = graph(of)?;
-        let nodes = graph.core.nodes();
-        let edges = nodes.iter().flat_map(|(to, node)| node.depends.iter().map(move |&from| (from, *to)));
-        let (sources, targets): (Vec<_>, Vec<_>) = edges.unzip();
-        if from.is_null() || to.is_null() {
-            return count.set(sources.len());
+        edges(of, from, to, count)
+    }
+
+    /// The same; edges have no data.
+    fn cuGraphGetEdges_v2(of: Handle, from: Out<Handle>, to: Out<Handle>, data: Out<u64>, count: Out<usize>) {
+        edges(of, from, to, count)?;
+        if data.is_null() || from.is_null() || to.is_null() {
+            return Ok(());
         }
-        let room = count.get()?.min(sources.len());
-        count.set(room)?;
-        from.set_all(sources[..room].iter().map(|&index| node_handle(&graph, index)))?;
-        to.set_all(targets[..room].iter().map(|&index| node_handle(&graph, index)))
+        data.set_all(std::iter::repeat_n(0, count.get()?))
     }
 
     /// What a node depends on.
@@ -381,7 +395,7 @@ driver_api! {
             && let Err(failure) = &result
         {
             // A log that C does not want is null.
-            let _ = log.write(room, &failure.to_string());
+            let _ = log.write(room, &status::describe(failure));
         }
         result
     }

@@ -1,7 +1,7 @@
 //! Launches.
 
 use crate::abi::{Handle, LaunchConfig};
-use crate::entry::{In, driver_api};
+use crate::entry::{In, c_interface};
 use crate::state::{event, function, stream};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_uint, c_void};
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tegula_vgpu::launch::Argument;
 use tegula_vgpu_driver::capture;
 use tegula_vgpu_driver::code::Kernel;
-use tegula_vgpu_driver::launch::{Config, Launch, arguments_from_buffer, arguments_from_pointers};
+use tegula_vgpu_driver::ffi;
+use tegula_vgpu_driver::launch::{Config, Launch};
 use tegula_vgpu_driver::op::Op;
 use tegula_vgpu_driver::settings::Settings;
 
@@ -52,38 +53,17 @@ pub fn attributes(config: &LaunchConfig) -> Outcome<Attributes> {
     Ok(read)
 }
 
-/// The arguments, which C gives by a pointer to each or all in one buffer.
+/// The number that ends a list of `extra`.
+const EXTRA_END: usize = 0;
+
+/// The arguments of a launch.
 pub(crate) fn arguments(
     kernel: &Kernel,
     params: *const *const c_void,
     extra: *const *const c_void,
 ) -> Outcome<Vec<Argument>> {
-    if extra.is_null() {
-        // SAFETY: C promises pointers to all parameters.
-        return Ok(unsafe { arguments_from_pointers(kernel, params) }?);
-    }
-    if !params.is_null() {
-        return Err(CUresult::ERROR_INVALID_VALUE.into());
-    }
-    // Pairs of a number and a pointer, up to a null.
-    let (mut buffer, mut size) = (std::ptr::null::<u8>(), None);
-    let mut at = extra;
-    loop {
-        // SAFETY: C promises that the list ends with null.
-        match unsafe { *at } as usize {
-            0 => break,
-            // SAFETY: as above; a pointer follows.
-            1 => buffer = unsafe { *at.add(1) }.cast(),
-            // SAFETY: as above; a pointer to the size follows.
-            2 => size = Some(unsafe { *(*at.add(1)).cast::<usize>() }),
-            _ => return Err(CUresult::ERROR_INVALID_VALUE.into()),
-        }
-        // SAFETY: as above.
-        at = unsafe { at.add(2) };
-    }
-    let size = size.filter(|_| !buffer.is_null()).ok_or(CUresult::ERROR_INVALID_VALUE)?;
-    // SAFETY: C promises a buffer of this size.
-    Ok(arguments_from_buffer(kernel, unsafe { std::slice::from_raw_parts(buffer, size) })?)
+    // SAFETY: C promises the list.
+    unsafe { ffi::arguments(kernel, params, extra, EXTRA_END) }
 }
 
 /// Whether launches do nothing, and none has to be recorded.
@@ -108,7 +88,7 @@ fn launch(
     Ok(stream.core.submit(&stream.context.core, Op::Launch(Arc::new(launch))).map(drop)?)
 }
 
-driver_api! {
+c_interface! {
     /// Launches a kernel.
     fn cuLaunchKernel(
         of: Handle,

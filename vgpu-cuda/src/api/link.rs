@@ -2,7 +2,7 @@
 
 use crate::abi::Handle;
 use crate::api::module::compile;
-use crate::entry::{Buffer, In, Out, Text, driver_api};
+use crate::entry::{Buffer, In, Out, Text, c_interface};
 use crate::image::{self, Image};
 use crate::state::{live, lock};
 use crate::status::{CUresult, Outcome};
@@ -146,7 +146,7 @@ fn add(linker: &Linker, kind: c_uint, image: Image, size: usize, pointer: *const
     Ok(())
 }
 
-driver_api! {
+c_interface! {
     /// Makes a linker.
     fn cuLinkCreate_v2(count: c_uint, options: In<c_uint>, values: Out<*mut c_void>, out: Out<Handle>) {
         out.check()?;

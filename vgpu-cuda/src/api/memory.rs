@@ -1,7 +1,7 @@
 //! Device memory, page-locked and managed memory, and what is known of an address.
 
 use crate::abi::{Device, DevicePtr, Handle, MemLocation};
-use crate::entry::{In, Out, driver_api};
+use crate::entry::{In, Out, c_interface};
 use crate::state::{CONTEXTS, current_entry, device, live, state, stream};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_int, c_uint, c_void};
@@ -87,7 +87,7 @@ fn attribute(data: *mut c_void, number: c_uint, address: DevicePtr) -> Outcome {
     }
 }
 
-driver_api! {
+c_interface! {
     /// Free and total memory of the current context's device.
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
         let memory = &live()?.core.device.memory;

@@ -4,6 +4,7 @@ pub mod context;
 pub mod copy;
 pub mod device;
 pub mod event;
+pub mod external;
 pub mod function;
 pub mod general;
 pub mod graph;
@@ -24,6 +25,7 @@ pub(crate) fn symbols() -> Vec<Symbol> {
         copy::symbols(),
         device::symbols(),
         event::symbols(),
+        external::symbols(),
         function::symbols(),
         general::symbols(),
         graph::symbols(),

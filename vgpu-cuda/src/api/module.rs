@@ -3,7 +3,7 @@
 
 use crate::abi::{DevicePtr, Handle};
 use crate::api::link::JitOptions;
-use crate::entry::{In, Out, Text, driver_api};
+use crate::entry::{In, Out, Text, c_interface};
 use crate::image::Image;
 use crate::state::{CudaModule, FUNCTIONS, MODULES, function, live, lock, module};
 use crate::status::{CUresult, Outcome};
@@ -68,7 +68,7 @@ fn enumerate(out: Out<Handle>, room: c_uint, of: Handle) -> Outcome {
     out.set_all(handles)
 }
 
-driver_api! {
+c_interface! {
     /// Loads a module from an image.
     fn cuModuleLoadData(out: Out<Handle>, image: Image) {
         load(out, image, &JitOptions::default())

@@ -1,7 +1,7 @@
 //! Memory pools and stream-ordered allocation.
 
 use crate::abi::{DevicePtr, Handle, MemAccessDesc, MemLocation, MemPoolProps};
-use crate::entry::{In, Out, driver_api};
+use crate::entry::{In, Out, c_interface};
 use crate::state::{POOLS, Pool, device, lock, state, stream};
 use crate::status::{CUresult, Failure, Outcome};
 use std::ffi::{c_uint, c_void};
@@ -29,7 +29,7 @@ fn default_attribute(pool: &Pool, number: c_uint) -> Outcome<u64> {
     }
 }
 
-driver_api! {
+c_interface! {
     /// Allocates device memory for use behind what a stream has to do.
     fn cuMemAllocAsync(out: Out<DevicePtr>, size: usize, on: Handle) {
         out.check()?;

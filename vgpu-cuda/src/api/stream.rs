@@ -1,13 +1,14 @@
 //! Streams, functions of the host in them, and captures.
 
-use crate::abi::{Device, Handle, HostFn, StreamCallback, UserData};
+use crate::abi::{Device, Handle, HostFn, StreamCallback};
 use crate::api::graph;
-use crate::entry::{In, Out, driver_api};
+use crate::entry::{In, Out, c_interface};
 use crate::state::{CONTEXTS, CudaStream, STREAMS, event, live, stream};
 use crate::status::{CUresult, Failure, Outcome};
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use tegula_vgpu_driver::capture::{self, Mode};
+use tegula_vgpu_driver::ffi::{UserData, host_function};
 use tegula_vgpu_driver::op::{HostFunction, Op};
 
 /// Priorities go from 0 to this.
@@ -34,23 +35,11 @@ fn mode(number: c_uint) -> Outcome<Mode> {
     })
 }
 
-/// A function of the host as an operation. It is not called in a lost context.
-pub(crate) fn host_function(function: HostFn, data: *mut c_void) -> Outcome<HostFunction> {
-    let function = function.ok_or(CUresult::ERROR_INVALID_VALUE)?;
-    let data = UserData(data);
-    Ok(Arc::new(move |fault| {
-        if fault.is_none() {
-            // SAFETY: C gave the function to be called with this pointer, from any thread.
-            unsafe { function(data.pointer()) };
-        }
-    }))
-}
-
 fn submit(stream: &CudaStream, op: Op) -> Outcome {
     Ok(stream.core.submit(&stream.context.core, op).map(drop)?)
 }
 
-driver_api! {
+c_interface! {
     /// Makes a stream.
     fn cuStreamCreate(out: Out<Handle>, flags: c_uint) {
         create(out, flags, 0)

@@ -1,6 +1,6 @@
 //! Tensor maps, in the form that the PTX machine reads.
 
-use crate::entry::{In, Out, driver_api};
+use crate::entry::{In, Out, c_interface};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_int, c_uint};
 use tegula_vgpu::ptx::{Element, Interleave, Mode, Swizzle, TensorMap};
@@ -79,7 +79,7 @@ fn corners(corners: In<c_int>, spatial: usize) -> Outcome<[i16; 3]> {
     Ok(all)
 }
 
-driver_api! {
+c_interface! {
     /// A map of a tensor that is copied in boxes.
     fn cuTensorMapEncodeTiled(
         out: Out<Bytes>,
