@@ -6,6 +6,7 @@
 //! | [`tensor`], [`element`] | tensors in device memory |
 //! | [`pinned`] | host memory for fast copies |
 //! | [`stream`] | streams, events, graphs |
+//! | [`interop`] | memory shared with other libraries |
 //! | [`launch`] | from a call to a running kernel |
 //! | [`cache`] | compiled kernels |
 //! | [`compiler`] | from Tile IR to code for any target, without a device |
@@ -19,6 +20,7 @@ pub mod device;
 pub mod element;
 pub mod error;
 pub mod executors;
+pub mod interop;
 pub mod launch;
 pub mod pinned;
 pub mod registry;

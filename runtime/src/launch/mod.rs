@@ -107,7 +107,7 @@ impl<'a> LaunchOptions<'a> {
 
 impl<K: Kernel> Launch for Call<'_, K> {
     fn launch_with(self, options: &LaunchOptions<'_>) -> Result<()> {
-        let prepared = Prepared::new(&self)?;
+        let prepared = Prepared::new(&self, options.stream.map(Stream::device))?;
         let device = prepared.device;
         if let Some(stream) = options.stream {
             stream.check(device, "tensor")?;
@@ -129,7 +129,7 @@ impl<K: Kernel> Launch for Call<'_, K> {
     }
 
     fn warm_up(&self) -> Result<()> {
-        Prepared::new(self)?.with_compiled(self, |_| Ok(()))
+        Prepared::new(self, None)?.with_compiled(self, |_| Ok(()))
     }
 }
 
@@ -141,7 +141,8 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new<K: Kernel>(call: &'a Call<'_, K>) -> Result<Self> {
+    /// `otherwise` is the device of a call without tensors.
+    fn new<K: Kernel>(call: &'a Call<'_, K>, otherwise: Option<&'a Device>) -> Result<Self> {
         let info = call.kernel.info();
         let name = |i: usize| info.params.get(i).map_or("?", |p| p.name).to_owned();
         let bad = |message: String| Error::Argument { kernel: info.name.into(), message };
@@ -182,7 +183,9 @@ impl<'a> Prepared<'a> {
                 written |= 1 << i;
             }
         }
-        let device = device.ok_or_else(|| bad("no argument is a tensor, so there is no device to launch on".into()))?;
+        let device = device.or(otherwise).ok_or_else(|| {
+            bad("no argument is a tensor, so there is no device to launch on: name a stream with `launch_on`".into())
+        })?;
         let overlaps = check::overlaps(&args, written, bad, name)?;
         let specialize = |i: usize| info.params.get(i).is_none_or(|p| p.specialize);
         let classes = specialize::classify(&args, &overlaps, specialize);
@@ -218,6 +221,7 @@ impl<'a> Prepared<'a> {
                 .kernel
                 .build(&key.options)
                 .map_err(|e| Error::compile(kernel, self.device.target(), &e.diagnostics))?;
+            check::check_kinds(&Signature::of(&function), &self.args)?;
             self.device.kernels().make(function, self.device.backend())
         })
     }

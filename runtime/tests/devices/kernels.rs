@@ -1,0 +1,108 @@
+//! Kernels that the tests launch.
+
+// The macro's paths are the facade's; this crate stands below it.
+pub use tegula_lang::prelude::*;
+pub use tegula_macros::kernel;
+
+/// `out = x + y`.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn add<B: Dim>(x: &Tensor<f32, 1>, y: &Tensor<f32, 1>, out: &mut Tiles<f32, (B,)>) {
+    let i = out.index();
+    out.store(x.tile::<(B,)>(i).load() + y.tile::<(B,)>(i).load());
+}
+
+/// `out = a · out + b`, in place.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn affine<B: Dim>(a: Scalar<f32>, b: Scalar<f32>, out: &mut Tiles<f32, (B,)>) {
+    out.store(out.load() * a + b);
+}
+
+/// `out = x`, of rank 2 with any strides.
+#[kernel(crate = tegula_lang, defaults(M = 8, N = 16))]
+pub fn copy<T: Element, M: Dim, N: Dim>(x: &Tensor<T, 2>, out: &mut Tiles<T, (M, N)>) {
+    let i = out.index();
+    out.store(x.tile::<(M, N)>(i).load());
+}
+
+/// `out = x + n`, for any `n`.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn shift<B: Dim>(x: &Tensor<i32, 1>, n: Scalar<i32>, out: &mut Tiles<i32, (B,)>) {
+    let i = out.index();
+    out.store(x.tile::<(B,)>(i).load() + n);
+}
+
+/// `out = x + seed`; the seed does not make another kernel.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn seeded<B: Dim>(x: &Tensor<i32, 1>, #[do_not_specialize] seed: Scalar<i32>, out: &mut Tiles<i32, (B,)>) {
+    let i = out.index();
+    out.store(x.tile::<(B,)>(i).load() + seed);
+}
+
+/// Writes a number to an address.
+///
+/// # Safety
+/// Of a kernel: the address is that of an `f32`.
+#[kernel(crate = tegula_lang)]
+pub unsafe fn poke(p: Pointer<f32>, value: Scalar<f32>) {
+    // SAFETY: the caller vouches for the address.
+    unsafe { p.store(value) };
+}
+
+/// Copies, if all values are positive.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn checked<B: Dim>(x: &Tensor<f32, 1>, out: &mut Tiles<f32, (B,)>) {
+    let i = out.index();
+    let v = x.tile::<(B,)>(i).load();
+    device_assert(v >= 0.0, "a value is negative");
+    out.store(v);
+}
+
+/// Copies, and prints a sum.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn noisy<B: Dim>(x: &Tensor<i32, 1>, out: &mut Tiles<i32, (B,)>) {
+    let i = out.index();
+    let v = x.tile::<(B,)>(i).load();
+    tegula_lang::device_print!("the sum is", v.sum_all());
+    out.store(v);
+}
+
+/// Does nothing, without arguments.
+#[kernel(crate = tegula_lang)]
+pub fn nothing() {}
+
+/// Four arguments.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn four<B: Dim>(x: &Tensor<f32, 1>, y: &Tensor<f32, 1>, a: Scalar<f32>, out: &mut Tiles<f32, (B,)>) {
+    let i = out.index();
+    out.store(x.tile::<(B,)>(i).load() * a + y.tile::<(B,)>(i).load());
+}
+
+/// Nineteen arguments: nine tensors, nine numbers, an output.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn nineteen<B: Dim>(
+    x0: &Tensor<f32, 1>,
+    x1: &Tensor<f32, 1>,
+    x2: &Tensor<f32, 1>,
+    x3: &Tensor<f32, 1>,
+    x4: &Tensor<f32, 1>,
+    x5: &Tensor<f32, 1>,
+    x6: &Tensor<f32, 1>,
+    x7: &Tensor<f32, 1>,
+    x8: &Tensor<f32, 1>,
+    a0: Scalar<f32>,
+    a1: Scalar<f32>,
+    a2: Scalar<f32>,
+    a3: Scalar<f32>,
+    a4: Scalar<f32>,
+    a5: Scalar<f32>,
+    a6: Scalar<i32>,
+    a7: Scalar<i32>,
+    a8: Scalar<i64>,
+    out: &mut Tiles<f32, (B,)>,
+) {
+    let i = out.index();
+    let t = |x: &Tensor<f32, 1>| x.tile::<(B,)>(i).load();
+    let n = (a6 + a7).cast::<f32>() + a8.cast::<f32>();
+    let sum = t(x0) * a0 + t(x1) * a1 + t(x2) * a2 + t(x3) * a3 + t(x4) * a4 + t(x5) * a5;
+    out.store(sum + t(x6) + t(x7) + t(x8) + n);
+}

@@ -1,0 +1,158 @@
+//! Arguments, their classes, and options of launches.
+
+use tegula_runtime::{Device, Error, Launch, LaunchOptions, Result};
+
+use crate::kernels;
+use crate::support::{numbers, on_devices, test_path, under};
+
+on_devices!(
+    sizes_and_options,
+    nineteen_arguments,
+    sizes_1_3_16_and_17_make_two_kernels,
+    a_parameter_that_is_not_specialised,
+    in_place_is_allowed_and_overlaps_are_not,
+    ranks_and_grids_are_checked,
+    kernels_without_tensors,
+);
+
+fn sizes_and_options(device: &Device) -> Result<()> {
+    for n in [1, 5, 64, 100, 257] {
+        for (b, warps) in [(32, 1), (64, 4), (128, 2)] {
+            let x = numbers(device, n)?;
+            let mut out = device.empty::<f32>([n])?;
+            kernels::add(&x, &x, &mut out).dims(kernels::add::Dims { b }).warps(warps).stages(2).launch()?;
+            assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32), "{n} {b} {warps}");
+        }
+    }
+    Ok(())
+}
+
+fn nineteen_arguments(device: &Device) -> Result<()> {
+    let n = 150;
+    let x: Vec<_> = (0..9).map(|_| numbers(device, n)).collect::<Result<_>>()?;
+    let mut out = device.empty::<f32>([n])?;
+    let call = kernels::nineteen(
+        &x[0], &x[1], &x[2], &x[3], &x[4], &x[5], &x[6], &x[7], &x[8], 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7, -8, 9, &mut out,
+    );
+    call.launch()?;
+    // 1 + 2 + … + 6, and three without a factor.
+    assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 24.0 * i as f32 + 8.0));
+    Ok(())
+}
+
+/// Kernels that the device has made, from whatever source.
+fn made(device: &Device) -> usize {
+    device.compilations()
+}
+
+fn sizes_1_3_16_and_17_make_two_kernels(device: &Device) -> Result<()> {
+    let before = made(device);
+    for n in [1usize, 3, 16, 17, 1, 3, 16, 17] {
+        let x = numbers(device, n)?;
+        let mut out = device.empty::<f32>([n])?;
+        kernels::add(&x, &x, &mut out).dims(kernels::add::Dims { b: 16 }).launch()?;
+        assert_eq!(out.to_vec()?.len(), n);
+    }
+    let kernels = made(device) - before;
+    assert!(kernels <= 2, "{kernels} kernels");
+    // A number given at launch: those that are multiples of 16, and the others.
+    let before = made(device);
+    let x = device.tensor(&[5i32; 64], [64])?;
+    let mut out = device.empty::<i32>([64])?;
+    for n in [1, 3, 16, 17, 32, -48] {
+        kernels::shift(&x, n, &mut out).launch()?;
+        assert_eq!(out.to_vec()?, [5 + n; 64]);
+    }
+    let kernels = made(device) - before;
+    assert!(kernels <= 2, "{kernels} kernels");
+    Ok(())
+}
+
+fn a_parameter_that_is_not_specialised(device: &Device) -> Result<()> {
+    let before = made(device);
+    let x = device.tensor(&[5i32; 64], [64])?;
+    let mut out = device.empty::<i32>([64])?;
+    for seed in [1, 3, 16, 17, 32, -48] {
+        kernels::seeded(&x, seed, &mut out).launch()?;
+        assert_eq!(out.to_vec()?, [5 + seed; 64]);
+    }
+    let kernels = made(device) - before;
+    assert!(kernels <= 1, "{kernels} kernels");
+    Ok(())
+}
+
+fn in_place_is_allowed_and_overlaps_are_not(device: &Device) -> Result<()> {
+    let t = numbers(device, 100)?;
+    // The same view is read and written: every program reads what it writes.
+    let mut same = t.clone();
+    kernels::add(&t, &t, &mut same).launch()?;
+    assert!(t.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32));
+    // Separate parts of one tensor.
+    let (x, mut out) = (t.slice(0, 0..50)?, t.slice(0, 50..100)?);
+    kernels::add(&x, &x, &mut out).launch()?;
+    assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 4.0 * i as f32));
+    // Columns, whose ranges of addresses overlap and whose elements do not.
+    let m = device.tensor(&[1.0f32; 80], [8, 10])?;
+    let (left, mut right) = (m.slice(1, 0..5)?, m.slice(1, 5..10)?);
+    kernels::copy(&left, &mut right).launch()?;
+    // Parts that share elements.
+    let (x, mut out) = (t.slice(0, 0..60)?, t.slice(0, 40..100)?);
+    let error = kernels::add(&x, &x, &mut out).launch().expect_err("they share elements");
+    for part in ["add", "`out`", "`x`", "share"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    Ok(())
+}
+
+fn ranks_and_grids_are_checked(device: &Device) -> Result<()> {
+    let x = device.zeros::<f32>([4, 5])?;
+    let mut out = device.empty::<f32>([20])?;
+    let error = kernels::add(&x, &x, &mut out).launch().expect_err("rank 2 for rank 1");
+    assert!(matches!(error, Error::Argument { .. }), "{error}");
+    assert!(error.to_string().contains("rank 2") && error.to_string().contains("`x`"), "{error}");
+    let x = numbers(device, 20)?;
+    let error = kernels::add(&x, &x, &mut out).grid([1, 1, 1]).launch().expect_err("a grid too many");
+    assert!(error.to_string().contains("grid"), "{error}");
+    Ok(())
+}
+
+fn kernels_without_tensors(device: &Device) -> Result<()> {
+    kernels::nothing().grid([3, 1, 1]).launch_on(&device.default_stream())?;
+    device.synchronize()?;
+    let error = kernels::nothing().grid([3, 1, 1]).launch().expect_err("no device");
+    assert!(error.to_string().contains("launch_on"), "{error}");
+    let error = kernels::nothing().launch_on(&device.default_stream()).expect_err("no grid");
+    assert!(error.to_string().contains(".grid("), "{error}");
+    Ok(())
+}
+
+/// Cooperative and programmatic launches, and clusters, reach the driver; what does not fit is named.
+#[test]
+fn options_of_launches() -> Result<()> {
+    if !under(test_path!("options_of_launches"), &[("VGPU_MODEL", "h200")]) {
+        return Ok(());
+    }
+    let device = Device::open("cuda:0")?;
+    let x = numbers(&device, 256)?;
+    let mut out = device.empty::<f32>([256])?;
+    for options in [
+        LaunchOptions::default().cooperative(),
+        LaunchOptions::default().programmatic(),
+        LaunchOptions::default().cluster([2, 1, 1]),
+    ] {
+        out.copy_from(&[0.0; 256])?;
+        kernels::add(&x, &x, &mut out).launch_with(&options)?;
+        assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32), "{options:?}");
+    }
+    // Four programs in clusters of three.
+    let options = LaunchOptions::default().cluster([3, 1, 1]);
+    let error = kernels::add(&x, &x, &mut out).launch_with(&options).expect_err("clusters that do not fit");
+    assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
+    assert!(error.to_string().contains("[3, 1, 1]"), "{error}");
+    // More programs than can run at the same time.
+    let many = device.default_stream();
+    let options = LaunchOptions::default().cooperative().stream(&many);
+    let error = kernels::nothing().grid([1_000_000, 1, 1]).launch_with(&options).expect_err("too many");
+    assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
+    Ok(())
+}

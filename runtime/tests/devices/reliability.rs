@@ -1,0 +1,165 @@
+//! What programs do wrong, and many threads at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tegula_runtime::{Device, Error, Launch, Result};
+
+use crate::kernels;
+use crate::support::{is_child, numbers, on_devices, output_of, test_path, text, under};
+
+on_devices!(threads_launch_at_once);
+
+/// Eight threads, each with its own tensors and sometimes its own stream, drop things at random while work is in flight.
+fn threads_launch_at_once(device: &Device) -> Result<()> {
+    // The interpreter takes long for a launch, and shows nothing new.
+    launch_from_threads(device, if device.name() == "interp" { 160 } else { 800 })
+}
+
+fn launch_from_threads(device: &Device, launches: usize) -> Result<()> {
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8u64)
+            .map(|seed| {
+                let done = &done;
+                scope.spawn(move || -> Result<()> {
+                    // A generator of numbers: xorshift.
+                    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                    let mut random = move |n: u64| {
+                        state ^= state << 13;
+                        state ^= state >> 7;
+                        state ^= state << 17;
+                        state % n
+                    };
+                    let mut stream = device.stream()?;
+                    let mut kept = Vec::new();
+                    while done.fetch_add(1, Ordering::Relaxed) < launches {
+                        let n = 1 + random(200) as usize;
+                        let value = random(100) as f32;
+                        let x = device.tensor(&vec![value; n], [n])?;
+                        let mut out = device.empty::<f32>([n])?;
+                        if random(2) == 0 {
+                            kernels::add(&x, &x, &mut out).launch_on(&stream)?;
+                        } else {
+                            kernels::add(&x, &x, &mut out).launch()?;
+                        }
+                        match random(4) {
+                            0 => drop((x, out)),
+                            1 => {
+                                drop(x);
+                                assert_eq!(out.to_vec()?, vec![2.0 * value; n]);
+                            }
+                            _ => kept.push((value, out)),
+                        }
+                        if random(16) == 0 {
+                            stream = device.stream()?;
+                        }
+                        if kept.len() > 20 {
+                            let (value, out) = kept.swap_remove(random(20) as usize);
+                            assert!(out.to_vec()?.iter().all(|v| *v == 2.0 * value));
+                        }
+                    }
+                    for (value, out) in kept {
+                        assert!(out.to_vec()?.iter().all(|v| *v == 2.0 * value));
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    })
+}
+
+#[test]
+fn ten_thousand_launches_on_eight_threads() -> Result<()> {
+    let variables = [("VGPU_MODEL", "h200"), ("VGPU_SANITIZE", "0")];
+    if under(test_path!("ten_thousand_launches_on_eight_threads"), &variables) {
+        let device = Device::open("cuda:0")?;
+        launch_from_threads(&device, 10_000)?;
+        device.synchronize()?;
+    }
+    Ok(())
+}
+
+/// Where the kernel `checked` asserts, as `kernels.rs:17`.
+fn assert_line() -> String {
+    let before = include_str!("kernels.rs").lines().take_while(|line| !line.contains("device_assert(")).count();
+    format!("kernels.rs:{}", before + 1)
+}
+
+/// A failed assert is an error that names the line of Rust, from the driver's message on standard error.
+#[test]
+fn a_failed_assert_names_its_line() -> Result<()> {
+    if !is_child() {
+        let output = output_of(test_path!("a_failed_assert_names_its_line"), None, &[("VGPU_MODEL", "h200")]);
+        let text = text(&output);
+        assert!(output.status.success(), "{text}");
+        for part in ["a value is negative", &assert_line()] {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+        return Ok(());
+    }
+    let device = Device::open("cuda:0")?;
+    let mut out = device.empty::<f32>([100])?;
+    kernels::checked(&numbers(&device, 100)?, &mut out).launch()?;
+    assert_eq!(out.to_vec()?[99], 99.0);
+    let bad = device.tensor(&[-1.0f32; 100], [100])?;
+    kernels::checked(&bad, &mut out).launch()?;
+    let error = device.synchronize().expect_err("a failed assert");
+    assert!(matches!(error, Error::KernelFault { .. }), "{error}");
+    assert!(error.to_string().contains("`checked`") && error.to_string().contains("assert"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_failed_assert_on_the_cpu() -> Result<()> {
+    let device = Device::open("cpu")?;
+    let mut out = device.empty::<f32>([100])?;
+    let bad = device.tensor(&[-1.0f32; 100], [100])?;
+    let error = kernels::checked(&bad, &mut out).launch().expect_err("a failed assert");
+    assert!(matches!(error, Error::KernelFault { .. }), "{error}");
+    for part in ["a value is negative", assert_line().as_str()] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    // The device takes work as before.
+    assert!(!error.is_fatal());
+    kernels::checked(&numbers(&device, 100)?, &mut out).launch()
+}
+
+#[test]
+fn kernels_print() -> Result<()> {
+    if !is_child() {
+        let output = output_of(test_path!("kernels_print"), None, &[("VGPU_MODEL", "h200")]);
+        let text = text(&output);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(text.matches("the sum is").count(), 2, "once on the CPU, once on the stand-in: {text}");
+        assert!(text.contains("320"), "{text}");
+        return Ok(());
+    }
+    for name in ["cpu", "cuda:0"] {
+        let device = Device::open(name)?;
+        let x = device.tensor(&[5i32; 64], [64])?;
+        let mut out = device.empty::<i32>([64])?;
+        kernels::noisy(&x, &mut out).launch()?;
+        device.synchronize()?;
+    }
+    Ok(())
+}
+
+/// With launches that wait, a fault is known at the launch, and is that kernel's for certain.
+#[test]
+fn launches_that_wait_name_the_kernel_at_once() -> Result<()> {
+    let variables = [("VGPU_MODEL", "h200"), ("TEGULA_LAUNCH_BLOCKING", "1")];
+    if !under(test_path!("launches_that_wait_name_the_kernel_at_once"), &variables) {
+        return Ok(());
+    }
+    let device = Device::open("cuda:0")?;
+    let x = numbers(&device, 64)?;
+    let mut out = device.empty::<f32>([64])?;
+    kernels::add(&x, &x, &mut out).launch()?;
+    let address = tegula_lang::host::DeviceAddress(0x10);
+    // SAFETY: none; that is the test.
+    let launched = unsafe { kernels::poke(address, 1.0) }.grid([1, 1, 1]).launch_on(&device.default_stream());
+    let error = launched.expect_err("a wild write");
+    assert!(error.to_string().contains("`poke`") && !error.to_string().contains("`add`"), "{error}");
+    Ok(())
+}
