@@ -9,10 +9,13 @@ use tegula_ir::interp::Interpreter;
 use tegula_ir::text::nearest;
 
 use crate::compiler::Target;
+use crate::device::Device;
+use crate::dynamic::DeviceExecutor;
 use crate::error::{Error, Result};
 use crate::virtual_gpu::VirtualGpu;
 
-/// The executor of this name: `interp`, `cpu`, or `vgpu:` and an architecture, such as `vgpu:sm_90a`.
+/// The executor of this name: `interp`, `cpu`, `vgpu:` and an architecture, such as `vgpu:sm_90a`, or a GPU such as
+/// `cuda:0`.
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name.
@@ -21,6 +24,9 @@ pub fn by_name(name: &str) -> Result<Arc<dyn Executor + Send + Sync>> {
         "interp" => return Ok(Arc::new(Interpreter::default())),
         "cpu" => return Ok(Arc::new(CpuExecutor::new(CpuOptions::default(), cpu_threads()))),
         _ => {}
+    }
+    if name.starts_with("cuda:") || name.starts_with("hip:") {
+        return Ok(DeviceExecutor::new(Device::open(name)?));
     }
     if let Some(arch) = name.strip_prefix("vgpu:") {
         let target = Target::by_name(arch).ok();

@@ -6,6 +6,7 @@
 //! | [`tensor`], [`element`] | tensors in device memory |
 //! | [`pinned`] | host memory for fast copies |
 //! | [`stream`] | streams, events, graphs |
+//! | [`dynamic`] | kernels and tensors whose types are known at run time |
 //! | [`interop`] | memory shared with other libraries |
 //! | [`launch`] | from a call to a running kernel |
 //! | [`cache`] | compiled kernels |
@@ -17,6 +18,7 @@ pub mod backend;
 pub mod cache;
 pub mod compiler;
 pub mod device;
+pub mod dynamic;
 pub mod element;
 pub mod error;
 pub mod executors;

@@ -116,7 +116,7 @@ impl<K: Kernel> Launch for Call<'_, K> {
         prepared.with_compiled(&self, |compiled| {
             check::check_kinds(&compiled.signature, &prepared.args)?;
             let config = LaunchConfig {
-                grid: prepared.grid(&self, &compiled.signature)?,
+                grid: grid_of(&compiled.signature, self.grid, &prepared.args)?,
                 cooperative: options.cooperative,
                 cluster: options.cluster,
                 programmatic: options.programmatic,
@@ -225,22 +225,23 @@ impl<'a> Prepared<'a> {
             self.device.kernels().make(function, self.device.backend())
         })
     }
+}
 
-    fn grid<K: Kernel>(&self, call: &Call<'_, K>, signature: &Signature) -> Result<[u32; 3]> {
-        let bad = |message: String| Error::Argument { kernel: signature.name.clone(), message };
-        match (&signature.grid, call.grid) {
-            (Grid::Explicit, Some(grid)) => Ok(grid),
-            (Grid::Explicit, None) => Err(bad("it needs a grid: give it with `.grid([n, 1, 1])`".into())),
-            (Grid::Tiles { .. }, Some(_)) => Err(bad("it has its grid from its outputs; give none".into())),
-            (Grid::Tiles { outputs }, None) => {
-                let extents = |i: usize| match self.args.get(i) {
-                    Some(Arg::View { extents, .. }) => Some(*extents),
-                    _ => None,
-                };
-                let name = |i: usize| signature.params.get(i).map_or("?", |p| p.name.as_str());
-                let n = programs_of(outputs, name, extents).map_err(bad)?;
-                Ok([n, 1, 1])
-            }
+/// The grid of a launch: from the kernel's outputs, or as given.
+pub(crate) fn grid_of(signature: &Signature, given: Option<[u32; 3]>, args: &[Arg<'_>]) -> Result<[u32; 3]> {
+    let bad = |message: String| Error::Argument { kernel: signature.name.clone(), message };
+    match (&signature.grid, given) {
+        (Grid::Explicit, Some(grid)) => Ok(grid),
+        (Grid::Explicit, None) => Err(bad("it needs a grid: give it with `.grid([n, 1, 1])`".into())),
+        (Grid::Tiles { .. }, Some(_)) => Err(bad("it has its grid from its outputs; give none".into())),
+        (Grid::Tiles { outputs }, None) => {
+            let extents = |i: usize| match args.get(i) {
+                Some(Arg::View { extents, .. }) => Some(*extents),
+                _ => None,
+            };
+            let name = |i: usize| signature.params.get(i).map_or("?", |p| p.name.as_str());
+            let n = programs_of(outputs, name, extents).map_err(bad)?;
+            Ok([n, 1, 1])
         }
     }
 }

@@ -1,0 +1,185 @@
+//! What a launch costs beyond the driver's own call.
+//!
+//! `cargo bench -p tegula-runtime --bench launch [-- DEVICE]`. Without a device, the benchmark starts itself again on
+//! the stand-in of CUDA, whose launches do nothing: what is measured then is the runtime, and what the stand-in takes
+//! for a call is measured as well and taken off. On a real device launches are enqueued; the queue is emptied between
+//! measurements.
+//!
+//! The best of several rounds counts: the machine has other things to do.
+
+#[path = "../tests/devices/allocations.rs"]
+mod allocations;
+#[path = "../tests/devices/kernels.rs"]
+mod kernels;
+
+use std::time::{Duration, Instant};
+
+use cudarc::driver::sys;
+use tegula_runtime::{Device, Launch, Result, Stream, Tensor};
+
+/// Launches of a round; a real device's queue holds them.
+const LAUNCHES: u32 = 500;
+const ROUNDS: u32 = 200;
+
+/// Published costs of a launch in microseconds, to compare with.
+const PUBLISHED: &[(&str, &str)] =
+    &[("Triton, no arguments", "5.7"), ("Triton, 19 arguments", "13.2"), ("cuTile Rust", "1.6 to 1.9")];
+
+fn main() -> Result<()> {
+    let device = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+    if device.is_none() && std::env::var_os("VGPU_TESTING").is_none() {
+        let exe = std::env::current_exe().expect("a program has a path");
+        let variables = [("VGPU_MODEL", "h200"), ("VGPU_NULL_LAUNCH", "1")];
+        let mut command = tegula_vgpu_driver::testing::command(&exe, &variables).expect("stand-ins are beside it");
+        let status = command.args(["cuda:0"]).status().expect("the benchmark starts again");
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    let name = device.unwrap_or_else(|| "cuda:0".into());
+    let device = Device::open(&name)?;
+    println!("{name}: {}", device.description());
+    println!(
+        "{:>9} {:>8} {:>12} {:>12} {:>12} {:>12}",
+        "arguments", "threads", "ns/launch", "driver", "over it", "allocations"
+    );
+    for arguments in [0, 4, 19] {
+        for threads in [1, 8] {
+            let ours = measure(&device, threads, |fixture| fixture.launches(arguments))?;
+            let driver = (name.starts_with("cuda:") && threads == 1).then(|| driver_call(&device)).transpose()?;
+            let allocations = allocations_of(&device, arguments)?;
+            let ns = |d: Duration| d.as_nanos() as f64 / f64::from(LAUNCHES);
+            let (driver, over) = match driver {
+                Some(d) => (format!("{:.0}", ns(d)), format!("{:.0}", ns(ours.saturating_sub(d)))),
+                None => ("".into(), "".into()),
+            };
+            println!("{arguments:>9} {threads:>8} {:>12.0} {driver:>12} {over:>12} {allocations:>12}", ns(ours));
+        }
+    }
+    println!("\npublished, in microseconds a launch:");
+    for (what, time) in PUBLISHED {
+        println!("  {what:<24} {time}");
+    }
+    Ok(())
+}
+
+/// Tensors and a stream of one thread.
+struct Fixture {
+    stream: Stream,
+    x: Vec<Tensor<f32>>,
+    out: Tensor<f32>,
+}
+
+impl Fixture {
+    fn new(device: &Device) -> Result<Self> {
+        let x = (0..9).map(|_| device.zeros::<f32>([1000])).collect::<Result<_>>()?;
+        Ok(Self { stream: device.stream()?, x, out: device.zeros::<f32>([1000])? })
+    }
+
+    /// A round of launches.
+    fn launches(&mut self, arguments: usize) -> Result<()> {
+        let (x, stream) = (&self.x, &self.stream);
+        for _ in 0..LAUNCHES {
+            match arguments {
+                0 => kernels::nothing().grid([1, 1, 1]).launch_on(stream)?,
+                4 => kernels::four(&x[0], &x[1], 2.0, &mut self.out).launch_on(stream)?,
+                _ => kernels::nineteen(
+                    &x[0],
+                    &x[1],
+                    &x[2],
+                    &x[3],
+                    &x[4],
+                    &x[5],
+                    &x[6],
+                    &x[7],
+                    &x[8],
+                    1.0,
+                    2.0,
+                    3.0,
+                    4.0,
+                    5.0,
+                    6.0,
+                    7,
+                    8,
+                    9,
+                    &mut self.out,
+                )
+                .launch_on(stream)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The best time of a round, of any thread, when all are at it.
+fn measure(device: &Device, threads: usize, round: impl Fn(&mut Fixture) -> Result<()> + Sync) -> Result<Duration> {
+    let best = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| -> Result<Duration> {
+                    let mut fixture = Fixture::new(device)?;
+                    round(&mut fixture)?;
+                    let mut best = Duration::MAX;
+                    for _ in 0..ROUNDS {
+                        fixture.stream.synchronize()?;
+                        let start = Instant::now();
+                        round(&mut fixture)?;
+                        best = best.min(start.elapsed());
+                    }
+                    Ok(best)
+                })
+            })
+            .collect();
+        let times: Result<Vec<_>> = threads.into_iter().map(|t| t.join().expect("no panic")).collect();
+        times
+    })?;
+    Ok(best.into_iter().max().unwrap_or_default())
+}
+
+/// The best time of a round of the driver's own call, for a kernel without parameters.
+fn driver_call(device: &Device) -> Result<Duration> {
+    // An empty kernel as PTX that every driver takes.
+    let ptx = c".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+    // The context is the thread's own since the device was opened.
+    device.synchronize()?;
+    let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the text ends with a zero byte; the driver writes one handle each.
+    unsafe {
+        let loaded =
+            sys::cuModuleLoadDataEx(&mut module, ptx.as_ptr().cast(), 0, std::ptr::null_mut(), std::ptr::null_mut());
+        assert_eq!(loaded, sys::CUresult::CUDA_SUCCESS);
+        let found = sys::cuModuleGetFunction(&mut function, module, c"nothing".as_ptr());
+        assert_eq!(found, sys::CUresult::CUDA_SUCCESS);
+    }
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: the driver writes one handle.
+    assert_eq!(unsafe { sys::cuStreamCreate(&mut stream, 1) }, sys::CUresult::CUDA_SUCCESS);
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        // SAFETY: the stream was made above; the function has no parameters.
+        unsafe {
+            sys::cuStreamSynchronize(stream);
+            let start = Instant::now();
+            for _ in 0..LAUNCHES {
+                let null = std::ptr::null_mut();
+                let launched = sys::cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, stream, null, null);
+                assert_eq!(launched, sys::CUresult::CUDA_SUCCESS);
+            }
+            best = best.min(start.elapsed());
+        }
+    }
+    // SAFETY: both were made above, and no work is left.
+    unsafe {
+        sys::cuStreamSynchronize(stream);
+        sys::cuStreamDestroy_v2(stream);
+        sys::cuModuleUnload(module);
+    }
+    Ok(best)
+}
+
+/// Allocations of a round after the first.
+fn allocations_of(device: &Device, arguments: usize) -> Result<usize> {
+    let mut fixture = Fixture::new(device)?;
+    fixture.launches(arguments)?;
+    let mut result = Ok(());
+    let count = allocations::count(|| result = fixture.launches(arguments));
+    result.map(|()| count)
+}
