@@ -41,7 +41,7 @@ impl Promise {
             no_alias: false,
         };
         let natural = |align: u32, elem: tegula_ir::ScalarType| match align {
-            0 => elem.memory_bytes().unwrap_or(1).max(1) as u32,
+            0 => elem.memory_bytes().unwrap_or(1).max(1),
             n => n,
         };
         match kind {
