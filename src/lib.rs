@@ -18,6 +18,7 @@ pub use tegula_lang as lang;
 pub use tegula_macros::{Staged, device, kernel};
 pub use tegula_runtime as runtime;
 pub use tegula_runtime::{Device, Error, Result};
+pub use tegula_tuner as tuner;
 
 #[doc(hidden)]
 pub use tegula_lang::__private;
@@ -27,6 +28,7 @@ pub mod prelude {
     pub use crate::{Staged, device, kernel};
     pub use tegula_lang::prelude::*;
     pub use tegula_runtime::{Device, Launch};
+    pub use tegula_tuner::{Records, Tuned};
 }
 
 /// What is known of each of these kernels: `kernel_list![add, gemm::matmul]` is a `&'static [&KernelInfo]`, for

@@ -26,6 +26,11 @@ pub enum Command {
     Run(RunArgs),
     /// Compile all kernels for all targets, and run them on the CPU against their references. Needs no GPU.
     Check(CheckArgs),
+    /// Find the fastest configuration of a kernel on a device, and record it.
+    Tune(TuneArgs),
+    /// Measure one candidate (used by `tune`).
+    #[command(hide = true)]
+    Measure,
     /// The headline kernels on the CPU at real sizes, then compiled for GPUs.
     Demo(DemoArgs),
     /// Say what was found on this machine, what is missing, and how to get it.
@@ -208,4 +213,46 @@ pub struct PruneArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `tegula tune`.
+#[derive(Args, Debug)]
+pub struct TuneArgs {
+    /// The kernel; dims, warps and stages that are chosen here are kept.
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Which of the kernel's problems, such as causal.
+    #[arg(long, default_value = "")]
+    pub variant: String,
+    /// Size of the problem, such as M=1024. May be repeated.
+    #[arg(long = "size", value_name = "NAME=SIZE")]
+    pub sizes: Vec<String>,
+    /// The device to measure on.
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
+    /// The file of records: begun if it is not there, else only what it lacks is measured.
+    #[arg(long, value_name = "FILE", default_value = "tegula-tune.toml")]
+    pub records: PathBuf,
+    /// Launches timed of each candidate, and in each round of the best ones.
+    #[arg(long, default_value_t = 20)]
+    pub launches: usize,
+    /// Seconds after which a candidate is given up.
+    #[arg(long, default_value_t = 60.0, value_parser = seconds)]
+    pub deadline: f64,
+    /// Seed of the data.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A positive number of seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    if seconds.is_finite() && seconds > 0.0 && seconds < 1e9 {
+        Ok(seconds)
+    } else {
+        Err("it is not a time to wait".into())
+    }
 }

@@ -67,6 +67,8 @@ fn dispatch(library: &Library, command: &Command) -> Result<()> {
         Command::Opt(args) => commands::opt::run(args),
         Command::Run(args) => commands::run::run(library, args),
         Command::Check(args) => commands::check::run(library, args),
+        Command::Tune(args) => commands::tune::run(library, args),
+        Command::Measure => commands::tune::measure(library),
         Command::Demo(args) => commands::demo::run(library, args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Cache(args) => commands::cache::run(args),

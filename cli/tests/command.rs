@@ -82,6 +82,29 @@ fn build_time_parameters_are_set_by_name() {
 }
 
 #[test]
+fn tuning_measures_records_and_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("tune.toml");
+    let records = file.to_str().expect("a name");
+    let tune = |more: &[&str]| {
+        let own = ["tune", "transpose", "--size", "M=40", "--size", "N=70", "--launches", "2", "--records", records];
+        success(&[&own[..], more].concat())
+    };
+    let report: serde_json::Value = serde_json::from_str(&tune(&["--json", "--dim", "BN=32"])).expect("JSON");
+    assert_eq!(report["candidates"].as_array().expect("an array").len(), 3);
+    assert!(report["best"]["microseconds"].as_f64().expect("a time") > 0.0);
+    assert_eq!(report["default"]["config"], "BN=32 BM=32");
+    let text = std::fs::read_to_string(&file).expect("records");
+    assert_eq!(text.matches("[[record]]").count(), 3, "{text}");
+    assert!(tune(&["--dim", "BN=32"]).contains("times as fast as the default"));
+    assert_eq!(std::fs::read_to_string(&file).expect("records"), text, "nothing was measured again");
+
+    assert!(usage_error(&["tune", "transpose", "--device", "vgpu:sm_80"]).contains("cannot be tuned on"));
+    let output = tegula(&["tune", "rope", "--records", records]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to choose from"));
+}
+
+#[test]
 fn objects_are_written() {
     let folder = std::env::temp_dir().join(format!("tegula-command-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

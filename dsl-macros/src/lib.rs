@@ -30,7 +30,8 @@ use proc_macro::TokenStream;
 /// again: for arguments that change with every launch, such as a seed.
 ///
 /// Options: `defaults(BM = 128, BN = 64)` for the sizes of dims, `dtypes(T = [f16, f32])` for the element types
-/// that tools list, `warps = 8`, `stages = 3`, `crate = path` where the language is not at `::tegula`.
+/// that tools list, `warps = 8`, `stages = 3`, `tune(BM = [64, 128], warps = [4, 8], when(BM * BN <= 16384))` for what
+/// the tuner may choose from, `crate = path` where the language is not at `::tegula`.
 #[proc_macro_attribute]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(options.into(), item.into()).into()

@@ -6,7 +6,10 @@ use tegula::prelude::*;
 /// `out = softmax(scale · q · kᵀ) · v`, head by head. `q` and `out` are `[batch, heads, queries, dim]`, `k` and `v`
 /// `[batch, kv_heads, keys, dim]`; `kv_heads` divides `heads` (grouped-query attention). With `causal`, query `i` sees
 /// keys up to `i + keys - queries`. `D` is at least the head's size. A query that sees no key gives zeros.
-#[kernel(defaults(BM = 64, BN = 64, D = 64))]
+#[kernel(
+    defaults(BM = 64, BN = 64, D = 64),
+    tune(BM = [32, 64, 128], BN = [32, 64, 128], warps = [4, 8], stages = [2, 3])
+)]
 pub fn attention<T: Float, BM: Dim, BN: Dim, D: Dim>(
     q: &Tensor<T, 4>,
     k: &Tensor<T, 4>,

@@ -3,14 +3,14 @@
 use tegula::prelude::*;
 
 /// `y = xᵀ`.
-#[kernel(defaults(BM = 32, BN = 32))]
+#[kernel(defaults(BM = 32, BN = 32), tune(BM = [16, 32, 64], BN = [16, 32, 64, 128], warps = [4, 8]))]
 pub fn transpose<T: Float, BM: Dim, BN: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (BN, BM)>) {
     let [j, i] = y.index();
     y.store(x.tile::<(BM, BN)>([i, j]).load().transpose());
 }
 
 /// Row `ids[i]` of the table for each `i`; zeros where the id is out of range.
-#[kernel(defaults(R = 4, N = 128))]
+#[kernel(defaults(R = 4, N = 128), tune(R = [1, 2, 4, 8], N = [128, 256, 512, 1024]))]
 pub fn embedding<T: Float, R: Dim, N: Dim>(table: &Tensor<T, 2>, ids: &Tensor<i32, 1>, out: &mut Tiles<T, (R, N)>) {
     let [i, j] = out.index();
     let row = ids.tile::<(R,)>(i).load().cast::<i64>().expand::<1>().broadcast::<(R, N)>();

@@ -3,7 +3,7 @@
 use tegula::prelude::*;
 
 /// `y = (x - mean) / sqrt(variance + eps) * weight + bias`, row by row. `N` is at least the row's length.
-#[kernel(defaults(R = 1, N = 4096))]
+#[kernel(defaults(R = 1, N = 4096), tune(R = [1, 2, 4, 8], warps = [4, 8]))]
 pub fn layernorm<T: Float, R: Dim, N: Dim>(
     x: &Tensor<T, 2>,
     weight: &Tensor<T, 1>,
@@ -26,7 +26,7 @@ pub fn layernorm<T: Float, R: Dim, N: Dim>(
 }
 
 /// `y = x / sqrt(mean(x²) + eps) * weight`, row by row. `N` is at least the row's length.
-#[kernel(defaults(R = 1, N = 4096))]
+#[kernel(defaults(R = 1, N = 4096), tune(R = [1, 2, 4, 8], warps = [4, 8]))]
 pub fn rmsnorm<T: Float, R: Dim, N: Dim>(
     x: &Tensor<T, 2>,
     weight: &Tensor<T, 1>,

@@ -3,7 +3,7 @@
 use tegula::prelude::*;
 
 /// Inclusive prefix sums of each row, `B` columns at a time. One program for `R` rows.
-#[kernel(defaults(R = 1, B = 1024))]
+#[kernel(defaults(R = 1, B = 1024), tune(B = [256, 512, 1024, 2048, 4096], warps = [4, 8]))]
 pub fn cumsum<T: Float, R: Dim, B: Dim>(x: &Tensor<T, 2>, y: &mut Tensor<T, 2>) {
     let i = program_id(0);
     let mut before = zeros::<T::Acc, (R,)>();
@@ -15,7 +15,7 @@ pub fn cumsum<T: Float, R: Dim, B: Dim>(x: &Tensor<T, 2>, y: &mut Tensor<T, 2>) 
 }
 
 /// Index of the greatest element of each row: the first of several; NaN is passed over.
-#[kernel(defaults(R = 1, N = 4096))]
+#[kernel(defaults(R = 1, N = 4096), tune(R = [1, 2, 4, 8], warps = [4, 8]))]
 pub fn argmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, index: &mut Tiles<i32, (R,)>) {
     let [i] = index.index();
     // NaN never wins, not even in a row of -inf.
@@ -24,7 +24,7 @@ pub fn argmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, index: &mut Tiles<i32,
 }
 
 /// `log(sum(exp(x))) - x[target]` for each row. `N` is at least the row's length.
-#[kernel(defaults(R = 1, N = 4096))]
+#[kernel(defaults(R = 1, N = 4096), tune(R = [1, 2, 4, 8], warps = [4, 8]))]
 pub fn cross_entropy<T: Float, R: Dim, N: Dim>(
     logits: &Tensor<T, 2>,
     targets: &Tensor<i32, 1>,

@@ -3,7 +3,7 @@
 use tegula::prelude::*;
 
 /// Softmax of each row. `N` is at least the row's length.
-#[kernel(defaults(R = 1, N = 4096))]
+#[kernel(defaults(R = 1, N = 4096), tune(R = [1, 2, 4, 8], warps = [4, 8]))]
 pub fn softmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (R, N)>) {
     let [i, j] = y.index();
     let v = x.tile::<(R, N)>([i, j]).load_or(f32::NEG_INFINITY).cast::<T::Acc>();
@@ -13,7 +13,7 @@ pub fn softmax<T: Float, R: Dim, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (R, 
 
 /// Softmax of rows of any length, `B` columns at a time: one pass for the maximum and the sum (rescaled whenever the
 /// maximum grows), one for the result. One program for `R` rows.
-#[kernel(defaults(R = 1, B = 1024))]
+#[kernel(defaults(R = 1, B = 1024), tune(B = [256, 512, 1024, 2048, 4096], warps = [4, 8]))]
 pub fn softmax_long<T: Float, R: Dim, B: Dim>(x: &Tensor<T, 2>, y: &mut Tensor<T, 2>) {
     let i = program_id(0);
     let mut max = full::<T::Acc, (R,)>(f32::NEG_INFINITY);

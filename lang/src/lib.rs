@@ -63,7 +63,9 @@ pub mod __private {
     pub use crate::kernel::build::{BuildError, BuildOptions, build};
     pub use crate::kernel::call::{Call, DimSizes, HasDims, Sizes};
     pub use crate::kernel::comptime::{HasDefault, HasNoDefault, Parses, ParsesNot, Probe, choose};
-    pub use crate::kernel::info::{ComptimeInfo, DEFAULT_DIM, DimInfo, Instance, KernelInfo, ParamInfo};
+    pub use crate::kernel::info::{
+        ComptimeInfo, DEFAULT_DIM, DimInfo, Instance, KernelInfo, ParamInfo, Tuning, TuningAxis,
+    };
     pub use crate::kernel::param::Params;
     pub use crate::kernel::{Kernel, Listed};
     pub use crate::literal::{FloatLit, IntLit};

@@ -8,3 +8,4 @@ pub mod doctor;
 pub mod kernels;
 pub mod opt;
 pub mod run;
+pub mod tune;

@@ -37,17 +37,7 @@ struct Outcome {
 pub fn run(library: &Library, args: &RunArgs) -> Result<()> {
     let selection = Selection::new(library, &args.kernel)?;
     let case = find_case(library, selection.info.name, &args.variant)?;
-    let mut sizes = case.default_sizes();
-    for text in &args.sizes {
-        let (name, value) = assignment(text, "--size", "M=1000")?;
-        if value < 0 {
-            return Err(CliError::Usage(format!("--size {text}: a size is not negative")));
-        }
-        if !sizes.set(name, value) {
-            let what = format!("size of `{}` called", case.kernel);
-            return Err(CliError::unknown(&what, name, case.sizes.iter().map(|(n, _)| *n)));
-        }
-    }
+    let sizes = sizes(case, &args.sizes)?;
     let elem = dtype(&selection, case)?;
     let executor = executors::by_name(&args.device).map_err(|e| CliError::Usage(e.to_string()))?;
     let function = build(&selection.options, case, &sizes, elem)?;
@@ -93,7 +83,24 @@ pub fn run(library: &Library, args: &RunArgs) -> Result<()> {
     }
 }
 
-fn find_case(library: &Library, kernel: &str, variant: &str) -> Result<&'static Case> {
+/// The sizes of a problem: its defaults, with the assignments of `--size`.
+pub fn sizes(case: &Case, assignments: &[String]) -> Result<Sizes> {
+    let mut sizes = case.default_sizes();
+    for text in assignments {
+        let (name, value) = assignment(text, "--size", "M=1000")?;
+        if value < 0 {
+            return Err(CliError::Usage(format!("--size {text}: a size is not negative")));
+        }
+        if !sizes.set(name, value) {
+            let what = format!("size of `{}` called", case.kernel);
+            return Err(CliError::unknown(&what, name, case.sizes.iter().map(|(n, _)| *n)));
+        }
+    }
+    Ok(sizes)
+}
+
+/// The problem of this kernel and variant.
+pub fn find_case(library: &Library, kernel: &str, variant: &str) -> Result<&'static Case> {
     let cases: Vec<&'static Case> = library.cases.iter().filter(|c| c.kernel == kernel).collect();
     match cases.iter().find(|c| c.variant == variant) {
         Some(case) => Ok(case),
@@ -106,7 +113,8 @@ fn find_case(library: &Library, kernel: &str, variant: &str) -> Result<&'static 
     }
 }
 
-fn dtype(selection: &Selection, case: &Case) -> Result<ScalarType> {
+/// The element type to run a problem with: the one chosen, or its first.
+pub fn dtype(selection: &Selection, case: &Case) -> Result<ScalarType> {
     match selection.options.types.first() {
         None => Ok(case.elems[0]),
         Some((_, ty)) if case.elems.contains(ty) => Ok(*ty),

@@ -405,6 +405,7 @@ fn listing(
     };
     let (warps, stages) = (optional(&options.warps), optional(&options.stages));
     let instances = instances(sig, options, name, private);
+    let tuning = tuning(options, private);
     quote! {
         #(#cfgs)*
         impl #private::Listed for #name::Listing {
@@ -421,8 +422,33 @@ fn listing(
                 types: &[#(#types),*],
                 num_warps: #warps,
                 num_stages: #stages,
+                tuning: #tuning,
                 instances: || { #instances },
             };
+        }
+    }
+}
+
+/// What the tuner may choose from.
+fn tuning(options: &Options, private: &TokenStream) -> TokenStream {
+    let axes = options.tune.axes.iter().map(|(name, values)| {
+        let name = name.to_string();
+        quote!(#private::TuningAxis { name: #name, values: &[#(#values),*] })
+    });
+    // Products of extents in a condition must not overflow.
+    let bindings = options.tune.axes.iter().enumerate().map(|(i, (name, _))| {
+        quote!(#[allow(non_snake_case, unused_variables)] let #name = ::core::primitive::u64::from(values[#i]);)
+    });
+    let conditions = &options.tune.conditions;
+    let body = if conditions.is_empty() { quote!(true) } else { quote!(#((#conditions))&&*) };
+    quote! {
+        #private::Tuning {
+            axes: &[#(#axes),*],
+            fits: |values| {
+                #(#bindings)*
+                let _ = values;
+                #body
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{LitInt, Token, Type, bracketed, parenthesized};
+use syn::{Expr, LitInt, Token, Type, bracketed, parenthesized};
 
 use crate::path::Crate;
 
@@ -19,11 +19,52 @@ pub struct Options {
     pub warps: Option<LitInt>,
     /// Pipeline stages.
     pub stages: Option<LitInt>,
+    /// What the tuner may choose from.
+    pub tune: Tune,
+}
+
+/// `tune(BM = [64, 128], warps = [4, 8], when(BM * BN <= 16384))`.
+#[derive(Default)]
+pub struct Tune {
+    /// The values of each dim, of `warps` and of `stages`.
+    pub axes: Vec<(Ident, Vec<LitInt>)>,
+    /// What a combination must meet.
+    pub conditions: Vec<Expr>,
+}
+
+impl Parse for Tune {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut tune = Self::default();
+        while !input.is_empty() {
+            let name: Ident = input.parse()?;
+            let content;
+            if name == "when" {
+                parenthesized!(content in input);
+                tune.conditions.push(content.parse()?);
+            } else {
+                input.parse::<Token![=]>()?;
+                bracketed!(content in input);
+                let values = Punctuated::<LitInt, Token![,]>::parse_terminated(&content)?;
+                tune.axes.push((name, values.into_iter().collect()));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(tune)
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { krate: Crate::new(), defaults: Vec::new(), dtypes: Vec::new(), warps: None, stages: None }
+        Self {
+            krate: Crate::new(),
+            defaults: Vec::new(),
+            dtypes: Vec::new(),
+            warps: None,
+            stages: None,
+            tune: Tune::default(),
+        }
     }
 }
 
@@ -59,6 +100,11 @@ impl Parse for Options {
                         })?;
                         options.dtypes.extend(pairs);
                     }
+                    "tune" => {
+                        let content;
+                        parenthesized!(content in input);
+                        options.tune = content.parse()?;
+                    }
                     "warps" => {
                         input.parse::<Token![=]>()?;
                         options.warps = Some(input.parse()?);
@@ -71,7 +117,7 @@ impl Parse for Options {
                         return Err(syn::Error::new(
                             name.span(),
                             format!(
-                                "there is no option `{other}`: options of #[kernel] are `defaults(BM = 128)`, `dtypes(T = [f16, f32])`, `warps = 4`, `stages = 2` and `crate = path`"
+                                "there is no option `{other}`: options of #[kernel] are `defaults(BM = 128)`, `dtypes(T = [f16, f32])`, `warps = 4`, `stages = 2`, `tune(BM = [64, 128])` and `crate = path`"
                             ),
                         ));
                     }

@@ -32,6 +32,8 @@ pub struct KernelInfo {
     pub num_warps: Option<u32>,
     /// Pipeline stages that the author asks for, if any.
     pub num_stages: Option<u32>,
+    /// What the tuner may choose from; empty if nothing.
+    pub tuning: Tuning,
     /// The combinations of element types the kernel can be built for, each in the order of `types`.
     pub instances: fn() -> Vec<Instance>,
 }
@@ -128,6 +130,24 @@ pub struct DimInfo {
     pub name: &'static str,
     /// Size if none is chosen.
     pub default: u32,
+}
+
+/// What the tuner may choose from: `tune(…)` at the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// The values of each axis.
+    pub axes: &'static [TuningAxis],
+    /// Whether a combination, one value for each axis, meets the conditions stated.
+    pub fits: fn(&[u32]) -> bool,
+}
+
+/// An axis of a [`Tuning`].
+#[derive(Clone, Copy, Debug)]
+pub struct TuningAxis {
+    /// A dim of the kernel, `warps` or `stages`.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: &'static [u32],
 }
 
 /// The size of a dim whose kernel gives no default.

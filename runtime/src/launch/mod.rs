@@ -133,6 +133,15 @@ impl<K: Kernel> Launch for Call<'_, K> {
     }
 }
 
+/// The device that holds the tensors of a call's arguments; the first tensor's, if they differ.
+pub fn device_of<'a>(args: &'a [CallArg<'_>]) -> Option<&'a Device> {
+    args.iter().find_map(|arg| match arg {
+        CallArg::Read(t) => AnyTensor::of(*t).map(|t| &t.device),
+        CallArg::Write(t) | CallArg::Pointer(_, PointerArg::Tensor(t)) => AnyTensor::of(&**t).map(|t| &t.device),
+        CallArg::Scalar(..) | CallArg::Pointer(..) => None,
+    })
+}
+
 /// The arguments as the device takes them.
 struct Prepared<'a> {
     device: &'a Device,
