@@ -19,7 +19,8 @@ fn records(device: &Device) -> Records {
     let info = <double::Listing as tegula_lang::__private::Listed>::INFO;
     let source = source_hash(&info.build(&Default::default()).expect("it builds"));
     let mut records = Records::default();
-    for (extent, config, microseconds) in [(1000, "B=8", 9.0), (1000, "B=32", 5.0), (64, "B=32", 9.0), (64, "B=16", 5.0)]
+    for (extent, config, microseconds) in
+        [(1000, "B=8", 9.0), (1000, "B=32", 5.0), (64, "B=32", 9.0), (64, "B=16", 5.0)]
     {
         let subject = Subject {
             kernel: "double".into(),
