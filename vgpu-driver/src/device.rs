@@ -8,10 +8,18 @@ use crate::settings::Settings;
 use std::sync::{Arc, Mutex, Weak};
 use tegula_vgpu::memory::{Allocation, Fill, GlobalMemory, Snapshot};
 
-/// Where the first device's memory starts, and how far apart the devices' memories are: below the host's heap, and no address is
-/// one of two devices.
+/// Where the first device's memory starts.
 const FIRST_ADDRESS: u64 = 0x7_0000_0000;
-const DEVICE_STRIDE: u64 = 1 << 42;
+/// Addresses that all devices share: they end below the host's heap. Addresses are never given out twice, so that they are what runs out
+/// first.
+const ADDRESSES: u64 = 1 << 46;
+/// Larger allocations are zeroed where smaller ones are poisoned: the host has to hold what is written.
+const MOST_POISON: u64 = 1 << 30;
+
+/// How far apart the devices' memories are: no address is one of two devices.
+fn stride() -> u64 {
+    ADDRESSES / Settings::get().devices.next_power_of_two() as u64
+}
 
 /// A device.
 #[derive(Debug)]
@@ -44,7 +52,7 @@ impl Device {
         let Some(model) = chosen else { return Vec::new() };
         let capacity = settings.memory.unwrap_or(model.memory);
         let device = |index: usize| {
-            let first = FIRST_ADDRESS + index as u64 * DEVICE_STRIDE;
+            let first = FIRST_ADDRESS + index as u64 * stride();
             let memory = Arc::new(GlobalMemory::at(capacity, first));
             host::attach(&memory);
             Arc::new(Self { index, model, memory, viewers: Mutex::default() })
@@ -54,18 +62,23 @@ impl Device {
 
     /// The number of the device whose memory an address would be in.
     pub fn index_of(address: u64) -> Option<usize> {
-        let index = address.checked_sub(FIRST_ADDRESS)? / DEVICE_STRIDE;
-        usize::try_from(index).ok().filter(|&index| index < crate::settings::MAX_DEVICES)
+        let index = address.checked_sub(FIRST_ADDRESS)? / stride();
+        usize::try_from(index).ok().filter(|&index| index < Settings::get().devices)
     }
 
-    /// Allocates memory. Where launches are sanitized, it is poisoned, and reads before a write are findings.
+    /// Allocates memory. Where launches are sanitized, it is poisoned (up to a gibibyte), and reads before a write are findings.
     pub fn allocate(&self, name: &str, size: u64) -> Result<u64> {
-        let fill = if Settings::get().sanitize { Fill::Poison } else { Fill::Zero };
+        let fill = if Settings::get().sanitize && size <= MOST_POISON { Fill::Poison } else { Fill::Zero };
         let free = self.memory.capacity().saturating_sub(self.memory.used());
         let out_of_memory = Error::OutOfMemory { asked: size, free };
         // Held so that a device which becomes a viewer meanwhile sees the allocation once.
         let viewers = lock(&self.viewers);
-        let address = self.memory.allocate(name, size, fill).map_err(|_| out_of_memory)?;
+        let address = self.memory.allocate(name, size, fill).map_err(|_| out_of_memory.clone())?;
+        if Self::index_of(address.saturating_add(size)) != Some(self.index) {
+            // What was just allocated can be freed.
+            let _ = self.memory.free(address);
+            return Err(out_of_memory);
+        }
         for viewer in viewers.iter().filter_map(Weak::upgrade) {
             if let Some(allocation) = find(&self.memory.snapshot(), address) {
                 map(&viewer, allocation);

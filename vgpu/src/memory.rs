@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use std::alloc::Layout;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
@@ -16,6 +17,9 @@ const FIRST_ADDRESS: u64 = 0x7_0000_0000;
 pub const ALLOCATION_ALIGN: u64 = 512;
 /// Unmapped bytes kept between two allocations, at least.
 const RED_ZONE: u64 = 64 << 10;
+/// Freed allocations that are remembered; of those freed before, only that nothing is there is known. A program that allocates again and
+/// again must not slow down its launches.
+const REMEMBERED: usize = 4096;
 /// What poisoned bytes look like: NaN in every float format of one to eight bytes, and an unlikely index.
 pub const POISON: u8 = 0xFF;
 
@@ -400,6 +404,8 @@ struct State {
     snapshot: Snapshot,
     next: u64,
     used: u64,
+    /// Addresses of freed allocations in the snapshot, the oldest first.
+    freed: VecDeque<u64>,
 }
 
 impl Default for GlobalMemory {
@@ -416,7 +422,10 @@ impl GlobalMemory {
 
     /// The same, with the first address given: memories that see each other's allocations have to be apart.
     pub fn at(capacity: u64, first: u64) -> Self {
-        Self { state: RwLock::new(State { snapshot: Snapshot::default(), next: first, used: 0 }), capacity }
+        Self {
+            state: RwLock::new(State { snapshot: Snapshot::default(), next: first, used: 0, freed: VecDeque::new() }),
+            capacity,
+        }
     }
 
     /// Lets the device reach memory of the host or of another device, at that memory's own address. It does not count as used.
@@ -487,8 +496,17 @@ impl GlobalMemory {
             written: None,
             freed: AtomicBool::new(true),
         };
-        Arc::make_mut(&mut state.snapshot.allocations)[index] = Arc::new(tombstone);
+        let state = &mut *state;
+        let allocations = Arc::make_mut(&mut state.snapshot.allocations);
+        allocations[index] = Arc::new(tombstone);
         state.used -= size;
+        state.freed.push_back(address);
+        if state.freed.len() > REMEMBERED
+            && let Some(oldest) = state.freed.pop_front()
+            && let Ok(index) = allocations.binary_search_by_key(&oldest, |a| a.base)
+        {
+            allocations.remove(index);
+        }
         Ok(())
     }
 
@@ -569,6 +587,20 @@ mod tests {
         }
         assert!(memory.free(a).is_err());
         assert!(memory.allocate("b", 1000, Fill::Zero)? > a);
+        Ok(())
+    }
+
+    #[test]
+    fn the_freed_are_forgotten_in_time() -> Result<()> {
+        let memory = GlobalMemory::default();
+        let first = memory.allocate("first", 8, Fill::Zero)?;
+        memory.free(first)?;
+        for _ in 0..REMEMBERED {
+            memory.free(memory.allocate("next", 8, Fill::Zero)?)?;
+        }
+        let snapshot = memory.snapshot();
+        assert_eq!(snapshot.allocations().len(), REMEMBERED);
+        assert!(!snapshot.locate(&mut Cursor::default(), first, 4).unwrap_err().freed);
         Ok(())
     }
 
