@@ -17,7 +17,7 @@ const R_AMDGPU_ABS64: u32 = 3;
 /// A relocation by an address in the image.
 const R_AMDGPU_RELATIVE64: u32 = 13;
 /// No code object is larger when loaded.
-const MAX_IMAGE: u64 = 1 << 30;
+const MAX_IMAGE: u64 = 1 << 28;
 
 /// A kernel as the file has it.
 #[derive(Clone, Debug)]
@@ -90,27 +90,24 @@ impl CodeObject {
             ))
         })?;
 
-        let mut image = Vec::new();
+        let segments = header.program_headers(endian, bytes).map_err(elf)?;
+        let loaded = || segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD);
+        let end = loaded().map(|s| s.p_vaddr(endian).saturating_add(s.p_memsz(endian))).max().unwrap_or(0);
+        if end > MAX_IMAGE {
+            return Err(bad("a segment that is too large"));
+        }
+        let mut image = vec![0; end as usize];
         let mut code = Vec::new();
-        for segment in header.program_headers(endian, bytes).map_err(elf)? {
-            if segment.p_type(endian) != PT_LOAD {
-                continue;
-            }
+        for segment in loaded() {
             let (start, size) = (segment.p_vaddr(endian), segment.p_memsz(endian));
-            let end = start
-                .checked_add(size)
-                .filter(|&end| end <= MAX_IMAGE)
-                .ok_or_else(|| bad("a segment that is too large"))?;
             let data = segment.data(endian, bytes).map_err(|()| bad("a segment outside the file"))?;
             if data.len() as u64 > size {
                 return Err(bad("a segment with more bytes in the file than in memory"));
             }
-            if image.len() < end as usize {
-                image.resize(end as usize, 0);
-            }
             image[start as usize..start as usize + data.len()].copy_from_slice(data);
             if segment.p_flags(endian).contains(PF_X) {
-                code.push(start..end);
+                // There is no code beyond what the file has of it.
+                code.push(start..start + data.len() as u64);
             }
         }
 

@@ -15,8 +15,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Program {
     /// By ascending address, without gaps inside a range of code.
     pub insts: Vec<Inst>,
-    /// Instruction by address over four.
-    index: Vec<u32>,
+    /// By range of code: where it starts, and the instruction by address over four from there.
+    index: Vec<(u64, Vec<u32>)>,
     lines: Vec<LineRow>,
     /// Rows that a wave's register file needs.
     pub rows: usize,
@@ -29,15 +29,18 @@ impl Program {
     pub(crate) fn decode(object: &CodeObject, wave32: bool) -> Self {
         let decoder = Decoder::new(object.arch, wave32);
         let mut insts: Vec<Inst> = Vec::new();
-        let mut index = vec![NONE; object.image.len().div_ceil(4)];
+        let mut index = Vec::new();
         for range in &object.code {
-            let mut pc = range.start;
-            while pc + 4 <= range.end.min(object.image.len() as u64) {
+            let mut pc = range.start.next_multiple_of(4);
+            let start = pc;
+            let mut at = vec![NONE; (range.end.saturating_sub(start) as usize).div_ceil(4)];
+            while pc + 4 <= range.end {
                 let inst = decoder.decode(&object.image[pc as usize..range.end as usize], pc as u32);
-                index[pc as usize / 4] = insts.len() as u32;
+                at[(pc - start) as usize / 4] = insts.len() as u32;
                 pc += u64::from(inst.size);
                 insts.push(inst);
             }
+            index.push((start, at));
         }
         let highest = |keep: fn(u16) -> bool| {
             let registers = |inst: &Inst| {
@@ -72,8 +75,11 @@ impl Program {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let index = *self.index.get(usize::try_from(pc / 4).ok()?)?;
-        (index != NONE).then_some(index as usize)
+        let of = |(start, index): &(u64, Vec<u32>)| {
+            let index = *index.get(usize::try_from(pc.checked_sub(*start)? / 4).ok()?)?;
+            (index != NONE).then_some(index as usize)
+        };
+        self.index.iter().find_map(of)
     }
 
     /// The text of the instruction at an address.

@@ -93,6 +93,11 @@ amdhsa.kernels:
 
     /// Assembles and loads it; `None` where the tools are missing.
     pub fn load(&self) -> Result<Option<Module>> {
+        Ok(self.assemble()?.map(|bytes| Module::load(&bytes)).transpose()?)
+    }
+
+    /// Assembles and links it; `None` where the tools are missing.
+    pub fn assemble(&self) -> Result<Option<Vec<u8>>> {
         let bin = std::env::var_os("LLVM_BIN").map_or_else(|| PathBuf::from("/usr/lib/llvm-22/bin"), PathBuf::from);
         let (assembler, linker) = (bin.join("llvm-mc"), bin.join("ld.lld"));
         if !assembler.exists() || !linker.exists() {
@@ -120,7 +125,7 @@ amdhsa.kernels:
         for file in [source, object, linked] {
             std::fs::remove_file(file)?;
         }
-        Ok(Some(Module::load(&bytes)?))
+        Ok(Some(bytes))
     }
 }
 

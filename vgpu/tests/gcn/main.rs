@@ -5,12 +5,15 @@
 
 mod asm;
 mod atomics;
+mod broken;
 mod comparisons;
 mod compiled;
 mod counters;
 mod faults;
 mod matrix;
+mod matrix_forms;
 mod memory;
 mod numbers;
 mod scalar;
+mod tool;
 mod vector;
