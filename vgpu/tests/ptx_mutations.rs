@@ -1,13 +1,15 @@
 //! Kernels compiled by Triton with one thing broken: the sanitizer finds each.
 
+#[path = "support/ptx.rs"]
+mod launches;
 mod support;
 
-use support::{Arg, manifest, problems};
+use support::{manifest, problems};
 use tegula_vgpu::error::Error;
 use tegula_vgpu::finding::FindingKind::{self, *};
-use tegula_vgpu::launch::{Argument, Launch, Outcome};
-use tegula_vgpu::memory::{Fill, GlobalMemory};
-use tegula_vgpu::ptx::{Element, Model, Module, Swizzle, TensorMap};
+use tegula_vgpu::launch::Outcome;
+use tegula_vgpu::memory::GlobalMemory;
+use tegula_vgpu::ptx::{Model, Module};
 
 /// Runs a problem of a kernel with its text changed.
 fn run(
@@ -24,35 +26,7 @@ fn run(
     let problem = &problems(artifact)[problem];
     let memory = GlobalMemory::default();
     let module = Module::load(&changed, Some(&artifact.file), &memory).expect("it parses");
-    let buffer = |arg: &Arg| match arg {
-        Arg::Input(name, bytes) => {
-            let address = memory.allocate(*name, bytes.len() as u64, Fill::Poison).expect("memory");
-            memory.write(address, bytes).expect("in bounds");
-            address
-        }
-        Arg::Output(name, bytes) => memory.allocate(*name, *bytes as u64, Fill::Poison).expect("memory"),
-        _ => unreachable!("not a buffer"),
-    };
-    let mapped: Vec<u64> = problem.buffers.iter().map(buffer).collect();
-    let mut launch = Launch::new(&artifact.entry)
-        .grid(problem.grid)
-        .block([artifact.block_threads, 1, 1])
-        .dynamic_shared(artifact.dynamic_shared_bytes);
-    for arg in &problem.args {
-        launch.args.push(match arg {
-            Arg::Input(..) | Arg::Output(..) => Argument::pointer(buffer(arg)),
-            Arg::I32(value) => Argument::i32(*value),
-            Arg::I64(value) => Argument::i64(*value),
-            Arg::F32(value) => Argument::f32(*value),
-            Arg::Map { buffer, rows, columns, box_columns, box_rows } => {
-                let (extents, boxes) = ([*columns, *rows], [*box_columns, *box_rows]);
-                let mut map = TensorMap::tiled(mapped[*buffer], Element::F16, &extents, &[columns * 2], &boxes);
-                map.swizzle = Swizzle::B128;
-                Argument::bytes(map.encode().expect("a map"))
-            }
-        });
-    }
-    launch.args.extend([Argument::pointer(0), Argument::pointer(0)]);
+    let (launch, _) = launches::prepare(&memory, artifact, problem);
     Some(module.launch_on(&memory, &launch, &Model::for_target(&artifact.target), None))
 }
 

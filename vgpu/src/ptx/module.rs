@@ -228,7 +228,7 @@ fn place_variables(module: &ast::Module, file: Option<&str>, memory: &GlobalMemo
         let width = decode::Ty::parse(&variable.ty).map_or(1, decode::Ty::bytes) as usize;
         for initial in &variable.initial {
             let address = |name: &str, offset: i64| -> Result<u64> {
-                let function = || module.functions.iter().filter(|f| !f.entry).position(|f| f.name == name);
+                let function = || module.function_number(name);
                 let base = image.addresses.get(name).copied();
                 let base = base.or_else(|| function().map(|index| FUNCTION_WINDOW + index as u64 * 16));
                 let base = base.ok_or_else(|| located(variable, format!("`{name}` is not declared")))?;

@@ -116,6 +116,8 @@ pub(crate) struct Kernel {
     pub infos: Vec<InstInfo>,
     pub sources: Vec<SourceLine>,
     pub functions: Vec<FunctionRange>,
+    /// The function behind each function of the module, by its number there; [`NONE`] for those that the kernel does not have.
+    pub pointers: Vec<u32>,
     pub words: u32,
     pub doubles: u32,
     pub predicates: u32,

@@ -63,7 +63,7 @@ pub fn faults() -> Vec<Fault> {
             2,
             32,
             BarrierDivergence,
-            format!("barrier.cluster.arrive.aligned; <<barrier.cluster.arrive.aligned;||>> barrier.cluster.wait.aligned;"),
+            "barrier.cluster.arrive.aligned; <<barrier.cluster.arrive.aligned;||>> barrier.cluster.wait.aligned;",
         )
         .clustered(),
         fault(

@@ -234,7 +234,8 @@ fn matmul_tma(m: usize, n: usize, k: usize, bm: usize, bn: usize, grid: u32) -> 
     }
 }
 
-fn flash(z: usize, h: usize, n: usize, d: usize) -> Problem {
+/// Attention of `z * h` heads of `n` rows of `d`, for programs of 128 rows.
+pub fn flash(z: usize, h: usize, n: usize, d: usize) -> Problem {
     let mut numbers = Numbers::new((z * h * n) as u64);
     let count = z * h * n * d;
     let (q, k, v) = (numbers.f16s(count), numbers.f16s(count), numbers.f16s(count));

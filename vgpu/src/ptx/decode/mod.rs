@@ -119,6 +119,7 @@ impl<'m> Decoder<'m> {
             infos: Vec::new(),
             sources: Vec::new(),
             functions: Vec::new(),
+            pointers: Vec::new(),
             words: 0,
             doubles: 0,
             predicates: 0,
@@ -165,6 +166,8 @@ impl<'m> Decoder<'m> {
 
     fn finish(self) -> Kernel {
         let mut kernel = self.kernel;
+        let named = self.module.functions.iter().filter(|f| !f.entry);
+        kernel.pointers = named.map(|f| self.functions.get(&f.name).copied().unwrap_or(NONE)).collect();
         let constants = kernel.constant_words.iter().map(|&(slot, _)| Register { file: File::Word, slot });
         let doubles = kernel.constant_doubles.iter().map(|&(slot, _)| Register { file: File::Double, slot });
         let predicates = kernel.constant_predicates.iter().map(|&(slot, _)| Register { file: File::Predicate, slot });

@@ -4,6 +4,7 @@ use super::Decoder;
 use super::symbols::{Space, Symbol};
 use super::types::Ty;
 use crate::error::Result;
+use crate::ptx::exec::memory::{CALL_PARAMS, FUNCTION_WINDOW};
 use crate::ptx::program::{File, Register, Special};
 use crate::ptx::syntax::ast::{Instruction, Number, Operand};
 use std::rc::Rc;
@@ -193,13 +194,16 @@ impl Decoder<'_> {
         if name == "WARP_SZ" {
             return Ok(Some(32));
         }
-        if let Some(index) = self.function_index(name) {
-            return Ok(Some(super::super::exec::memory::FUNCTION_WINDOW + u64::from(index) * 16));
+        if let Some(number) = self.module.function_number(name) {
+            return Ok(Some(FUNCTION_WINDOW + number as u64 * 16));
         }
         if Self::special(name).is_some() {
             return Ok(None);
         }
         Ok(match self.lookup(name)? {
+            Symbol::Variable { space: Space::CallParam, address } => {
+                Some((CALL_PARAMS + address).wrapping_add(offset as u64))
+            }
             Symbol::Variable { address, .. } => Some(address.wrapping_add(offset as u64)),
             Symbol::DynamicShared => {
                 // The static part is complete only at the end: a slot of its own is filled by the launch.
@@ -244,9 +248,18 @@ impl Decoder<'_> {
         }
     }
 
+    /// Makes all functions of the module part of the kernel: any of them may be called through a pointer.
+    pub fn register_all_functions(&mut self) {
+        let module = self.module;
+        for function in module.functions.iter().filter(|f| !f.entry && f.body.is_some()) {
+            self.register_function(function);
+        }
+    }
+
     /// The index of a function of the module, if the name is one.
     pub fn function_index(&mut self, name: &str) -> Option<u32> {
         let module = self.module;
+        let name = module.aliases.iter().find(|(alias, _)| alias == name).map_or(name, |(_, target)| target);
         let named = || module.functions.iter().filter(|f| !f.entry && f.name == name);
         // The definition rather than a declaration before it.
         let function = named().find(|f| f.body.is_some()).or_else(|| named().next())?;
@@ -409,6 +422,8 @@ impl Decoder<'_> {
                 Ok(Symbol::DynamicShared) => Some(Space::Shared),
                 _ => None,
             };
+            // In brackets it is the parameter itself, not its address in local memory.
+            let value = if space == Some(Space::CallParam) { value - CALL_PARAMS } else { value };
             return Ok(AddressOperand { base: AddressBase::None, offset: (value as i64).wrapping_add(offset), space });
         }
         let Some((register, _)) = self.named_register(name)? else {

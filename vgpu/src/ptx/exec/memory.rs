@@ -11,6 +11,8 @@ use crate::sanitizer::{Action, SharedConflict, Site, VectorClock};
 pub(crate) const SHARED_WINDOW: u64 = 1 << 32;
 /// Generic addresses of local memory start here.
 pub(crate) const LOCAL_WINDOW: u64 = 2 << 32;
+/// Addresses of local memory from here on are those of a function's parameters: taking the address of one gives such an address.
+pub(crate) const CALL_PARAMS: u64 = 1 << 24;
 /// Generic addresses of the kernel's parameters start here.
 pub(crate) const PARAM_WINDOW: u64 = 3 << 32;
 /// Addresses of functions start here, 16 apart.
@@ -106,6 +108,9 @@ impl Cx<'_> {
                     self.missed(Space::Shared, offset, bytes, size as usize, lane);
                     None
                 }
+            }
+            Decoded::Local if local >> CALL_PARAMS.trailing_zeros() == 1 => {
+                self.place(Decoded::CallParam, local - CALL_PARAMS, bytes, align, lane)
             }
             Decoded::Local => {
                 let size = self.l.kernel.local_bytes as usize;

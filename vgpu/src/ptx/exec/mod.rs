@@ -67,6 +67,8 @@ pub(crate) enum Step {
     Exit,
     /// In a function.
     Call(u32),
+    /// In a function for some of the lanes; the others execute the instruction again.
+    CallSome { function: u32, lanes: u32 },
     /// Behind the call.
     Return,
 }

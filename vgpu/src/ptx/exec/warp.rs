@@ -344,6 +344,18 @@ impl Warp {
                         }
                         self.call(l, world, &mut split, function)?;
                     }
+                    Step::CallSome { function, lanes } => {
+                        let off = split.mask & !mask;
+                        if off != 0 {
+                            self.splits.push(Split { pc: pc + 1, mask: off, ..split.clone() });
+                        }
+                        let others = mask & !lanes;
+                        if others != 0 {
+                            self.splits.push(Split { mask: others, ..split.clone() });
+                        }
+                        split.mask = lanes;
+                        self.call(l, world, &mut split, function)?;
+                    }
                     Step::Return => {
                         let rest = split.mask & !mask;
                         if rest != 0 {

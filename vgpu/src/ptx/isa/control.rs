@@ -8,6 +8,7 @@ use crate::ptx::exec::memory::FUNCTION_WINDOW;
 use crate::ptx::exec::warp::Warp;
 use crate::ptx::exec::{Cx, Lanes, Resumed, Step, Wait};
 use crate::ptx::printf;
+use crate::ptx::program::NONE;
 use crate::ptx::syntax::ast::{Instruction, Operand};
 
 /// A function that the driver provides.
@@ -77,18 +78,17 @@ impl ControlOp {
                 let pointers = cx.warp.registers.d(*pointer);
                 let address = pointers[lane];
                 let lanes = cx.lanes().filter(|&lane| pointers[lane] == address).fold(0, |mask, lane| mask | 1 << lane);
-                if lanes != cx.mask {
-                    // Lanes with other targets come back to this instruction on their own.
-                    let rest = cx.mask & !lanes;
-                    return Ok(Step::Scatter([(cx.pc, lanes), (cx.pc, rest)].into()));
-                }
                 let index = address.wrapping_sub(FUNCTION_WINDOW);
-                let function = (index / 16) as u32;
-                if !index.is_multiple_of(16) || function as usize >= cx.kernel().functions.len() {
+                let known =
+                    if index.is_multiple_of(16) { cx.kernel().pointers.get((index / 16) as usize) } else { None };
+                let Some(&function) = known.filter(|&&function| function != NONE) else {
                     return Err(cx.fault(format!("a call to {address:#x}, which is not a function")));
-                }
+                };
+                // Lanes with other targets come back to this instruction on their own.
+                let all = std::mem::replace(&mut cx.mask, lanes);
                 self.pass(cx, function, args, results)?;
-                Step::Call(function)
+                cx.mask = all;
+                Step::CallSome { function, lanes }
             }
             Self::Builtin { which, args, results } => return self.builtin(cx, *which, args, results),
             Self::Return => Step::Return,
@@ -102,7 +102,7 @@ impl ControlOp {
     /// Copies arguments into the callee's formal parameters.
     fn pass(&self, cx: &mut Cx, function: u32, args: &[(u32, u32)], results: &[(u32, u32)]) -> Result<()> {
         let callee = &cx.kernel().functions[function as usize];
-        if callee.entry == crate::ptx::program::NONE {
+        if callee.entry == NONE {
             return Err(cx.fault(format!("`{}` is declared, but not defined", callee.name)));
         }
         if callee.params.len() != args.len() || callee.returns.len() != results.len() {
@@ -307,5 +307,6 @@ fn call(d: &mut Decoder, i: &Instruction) -> Result<ControlOp> {
     if let Some(function) = d.function_index(name) {
         return Ok(ControlOp::Call { function, args, results });
     }
+    d.register_all_functions();
     Ok(ControlOp::Indirect { pointer: d.double(callee, Ty::U64)?, args, results })
 }

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::numeric::{Format, f16_to_f32, f32_to_f16};
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
 use crate::ptx::exec::{Cx, Step};
+use crate::ptx::isa::lanes::Registers;
 use crate::ptx::program::L32;
 use crate::ptx::syntax::ast::{Instruction, Operand};
 
@@ -99,21 +100,25 @@ impl MmaOp {
         let (mut a, mut b, mut c) = ([0.0_f32; 16 * 32], [0.0_f32; 32 * 8], [0.0_f32; 16 * 8]);
         let k = self.k;
         let registers = &cx.warp.registers;
-        for (r, &slot) in self.a.iter().enumerate() {
-            let words = registers.w(slot);
-            for (lane, &word) in words.iter().enumerate() {
-                let (row, column) = self.a_place(r, lane, elements);
-                for e in 0..elements {
-                    a[row * k + column + e] = self.value(self.a_ty, (word >> (e * width)) & mask);
+        if width == 16 {
+            self.halves(registers, &mut a, &mut b);
+        } else {
+            for (r, &slot) in self.a.iter().enumerate() {
+                let words = registers.w(slot);
+                for (lane, &word) in words.iter().enumerate() {
+                    let (row, column) = self.a_place(r, lane, elements);
+                    for e in 0..elements {
+                        a[row * k + column + e] = self.value(self.a_ty, (word >> (e * width)) & mask);
+                    }
                 }
             }
-        }
-        for (r, &slot) in self.b.iter().enumerate() {
-            let words = registers.w(slot);
-            for (lane, &word) in words.iter().enumerate() {
-                let (column, row) = (lane / 4, r * 4 * elements + lane % 4 * elements);
-                for e in 0..elements {
-                    b[(row + e) * 8 + column] = self.value(self.b_ty, (word >> (e * width)) & mask);
+            for (r, &slot) in self.b.iter().enumerate() {
+                let words = registers.w(slot);
+                for (lane, &word) in words.iter().enumerate() {
+                    let (column, row) = (lane / 4, r * 4 * elements + lane % 4 * elements);
+                    for e in 0..elements {
+                        b[(row + e) * 8 + column] = self.value(self.b_ty, (word >> (e * width)) & mask);
+                    }
                 }
             }
         }
@@ -144,6 +149,37 @@ impl MmaOp {
                 };
             }
             cx.warp.registers.set_w(slot, &words, cx.mask);
+        }
+    }
+
+    /// A and B of 16-bit floats, the usual case: whole registers are widened at a time, and lie in rows of eight.
+    fn halves(&self, registers: &Registers, a: &mut [f32; 16 * 32], b: &mut [f32; 32 * 8]) {
+        let widen = |words: &L32| -> [[f32; 32]; 2] {
+            if self.a_ty == Ty::F16 {
+                [words.map(|word| gemm::widen_f16(word as u16)), words.map(|word| gemm::widen_f16((word >> 16) as u16))]
+            } else {
+                [words.map(|word| f32::from_bits(word << 16)), words.map(|word| f32::from_bits(word & 0xFFFF_0000))]
+            }
+        };
+        for (r, &slot) in self.a.iter().enumerate() {
+            let [low, high] = widen(registers.w(slot));
+            for g in 0..8 {
+                let row = &mut a[(g + 8 * (r % 2)) * self.k + r / 2 * 8..][..8];
+                for t in 0..4 {
+                    row[2 * t] = low[4 * g + t];
+                    row[2 * t + 1] = high[4 * g + t];
+                }
+            }
+        }
+        for (r, &slot) in self.b.iter().enumerate() {
+            let [low, high] = widen(registers.w(slot));
+            for t in 0..4 {
+                let rows = &mut b[(r * 8 + 2 * t) * 8..][..16];
+                for g in 0..8 {
+                    rows[g] = low[4 * g + t];
+                    rows[8 + g] = high[4 * g + t];
+                }
+            }
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Module {
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations among them.
     pub functions: Vec<Function>,
+    /// Other names of functions: name and target.
+    pub aliases: Vec<(String, String)>,
     /// `.file` directives: index and name.
     pub files: Vec<(u32, String)>,
 }
@@ -253,5 +255,13 @@ impl std::fmt::Display for Instruction {
             write!(f, "{}{operand}", if index == 0 { " " } else { ", " })?;
         }
         Ok(())
+    }
+}
+
+impl Module {
+    /// The number of a device function among them, declarations included; also by another name that it has.
+    pub fn function_number(&self, name: &str) -> Option<usize> {
+        let name = self.aliases.iter().find(|(alias, _)| alias == name).map_or(name, |(_, target)| target);
+        self.functions.iter().filter(|f| !f.entry).position(|f| f.name == name)
     }
 }

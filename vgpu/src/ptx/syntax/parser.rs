@@ -185,8 +185,11 @@ impl<'a> Parser<'_, 'a> {
                     }
                 }
                 "alias" => {
-                    let position = self.position();
-                    return Err(error(position, "`.alias` is not supported"));
+                    self.at += 2;
+                    let alias = self.name()?.to_owned();
+                    self.expect(",")?;
+                    module.aliases.push((alias, self.name()?.to_owned()));
+                    self.expect(";")?;
                 }
                 _ => self.declaration(&mut module)?,
             }
