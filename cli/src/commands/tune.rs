@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tegula::Device;
-use tegula::ir::exec::{HostArg, grid_of};
+use tegula::ir::exec::HostArg;
 use tegula::lang::kernel::BuildOptions;
-use tegula::runtime::executors::Prepared;
+use tegula::runtime::dynamic::{DynArg, DynKernel, promises};
 use tegula::tuner::child::{self, Request, Response};
 use tegula::tuner::record::{Outcome, source_hash};
 use tegula::tuner::search::{Effort, Progress, search};
@@ -47,12 +47,8 @@ pub fn run(library: &Library, args: &TuneArgs) -> Result<()> {
     let sizes = sizes(case, &args.sizes)?;
     let elem = dtype(&selection, case)?;
     let device = Device::open(&args.device).map_err(|e| CliError::Usage(e.to_string()))?;
-    if device.name() != "cpu" {
-        let message = format!(
-            "{} cannot be tuned on: times are measured on the CPU in this version; `tegula tune {} --device cpu`",
-            device.name(),
-            info.name
-        );
+    if device.name() == "interp" || device.name().starts_with("vgpu:") {
+        let message = format!("{} has no time of its own to measure; tune on a GPU or the cpu", device.name());
         return Err(CliError::Usage(message));
     }
 
@@ -180,24 +176,41 @@ fn times(library: &Library, request: &Request) -> Result<Vec<f64>> {
     let elem = scalar_type(&request.dtype)?;
     let mut options = BuildOptions::default();
     request.config.apply(&mut options);
-    let f = build(&options, case, &sizes, elem)?;
     let problem = (case.problem)(&sizes, elem, request.seed);
-    let failed = |e: tegula::runtime::Error| CliError::Failed(e.to_string());
-    let prepared = Prepared::cpu(&f).map_err(failed)?;
-    // The second copy of the data is for every other launch: one copy would stay in the caches.
-    let mut data = [problem.args.clone(), problem.args.clone()];
-    let grid = match problem.grid {
-        Some(grid) => grid,
-        None => grid_of(&f, &problem.args).map_err(|e| CliError::Failed(e.to_string()))?.unwrap_or([1, 1, 1]),
+    let failed = |e: tegula::Error| CliError::Failed(e.to_string());
+    let device = Device::open(&request.device).map_err(failed)?;
+    let f = build(&options, case, &sizes, elem)?;
+    let upload = || -> tegula::Result<Vec<DynArg>> {
+        problem.args.iter().zip(&f.params).map(|(arg, p)| DynArg::upload(&device, arg, &p.kind)).collect()
     };
-    prepared.launch(grid, &mut data[0]).map_err(failed)?;
-    problem.check(&data[0]).map_err(|e| CliError::Failed(e.to_string()))?;
-    prepared.launch(grid, &mut data[1]).map_err(failed)?;
+    // The second copy of the data is for every other launch: one copy would stay in the caches.
+    let data = [upload().map_err(failed)?, upload().map_err(failed)?];
+    options.specs = promises(&f, &data[0]).map_err(failed)?;
+    let kernel = DynKernel::new(&device, build(&options, case, &sizes, elem)?).map_err(failed)?;
+    let stream = device.default_stream();
+    let launch = |i: usize| {
+        // SAFETY: both copies were made alike, so that the promises hold for both; the kernels of the library use
+        // pointers within the tensors of their problems only.
+        unsafe { kernel.launch(&stream, problem.grid, &data[i % 2]) }.map_err(failed)
+    };
+
+    launch(0)?;
+    let mut outputs = problem.args.clone();
+    for (output, there) in outputs.iter_mut().zip(&data[0]) {
+        if let (HostArg::Tensor(t) | HostArg::Ptr(t), DynArg::Tensor(d) | DynArg::Pointer(d)) = (output, there) {
+            d.download(t).map_err(failed)?;
+        }
+    }
+    problem.check(&outputs).map_err(|e| CliError::Failed(e.to_string()))?;
+    launch(1)?;
+
     let mut seconds = Vec::with_capacity(request.launches);
     for i in 0..request.launches {
-        let start = Instant::now();
-        prepared.launch(grid, &mut data[i % 2]).map_err(failed)?;
-        seconds.push(start.elapsed().as_secs_f64());
+        let start = stream.record().map_err(failed)?;
+        launch(i)?;
+        let end = stream.record().map_err(failed)?;
+        end.synchronize().map_err(failed)?;
+        seconds.push(end.elapsed_since(&start).map_err(failed)?.as_secs_f64());
     }
     Ok(seconds)
 }

@@ -39,13 +39,20 @@ impl CpuBackend {
     }
 }
 
+/// The processor's model where the system tells it, else its architecture. Tuning records go by it.
+fn processor() -> String {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
 impl Backend for CpuBackend {
     fn name(&self) -> &str {
         "cpu"
     }
 
     fn description(&self) -> String {
-        format!("this machine's processor, {} threads", self.threads)
+        format!("{}, {} threads", processor(), self.threads)
     }
 
     fn target(&self) -> &str {
