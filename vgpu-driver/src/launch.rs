@@ -120,6 +120,7 @@ impl Launch {
 
 /// What a real device would have done: which error or finding loses the context.
 fn fault(outcome: &Outcome, error: Option<&VgpuError>) -> Option<Fault> {
+    // An assertion of the device prints this line, then traps.
     let asserted = outcome.printed.trim_end().ends_with("failed.") && outcome.printed.contains("Assertion `");
     let from_error = error.map(|error| match error {
         VgpuError::Trap { .. } if asserted => Fault::Assert,
@@ -129,9 +130,10 @@ fn fault(outcome: &Outcome, error: Option<&VgpuError>) -> Option<Fault> {
     });
     // An access that the machine let go by, and a device would not, came before.
     let from_findings = outcome.findings.iter().find_map(|finding| {
-        let local = finding.address.as_ref().is_some_and(|address| address.space == Space::Param);
+        // Parameters can be read past their end: they lie in a bank of constants.
+        let parameter = finding.address.as_ref().is_some_and(|address| address.space == Space::Param);
         match finding.kind {
-            FindingKind::OutOfBounds | FindingKind::UseAfterFree if !local => Some(Fault::IllegalAddress),
+            FindingKind::OutOfBounds | FindingKind::UseAfterFree if !parameter => Some(Fault::IllegalAddress),
             FindingKind::Misaligned => Some(Fault::MisalignedAddress),
             FindingKind::BadDescriptor => Some(Fault::IllegalInstruction),
             _ => None,

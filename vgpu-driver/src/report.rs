@@ -56,7 +56,7 @@ extern "C" fn summary() {
     // Standard error may be gone already.
     let _ = writeln!(
         std::io::stderr(),
-        "vgpu: {} findings, {} launches that faulted{place}",
+        "vgpu: findings: {}, launches that faulted: {}{place}",
         report.findings,
         report.faults
     );
