@@ -1,4 +1,4 @@
-//! The tutorials run to their end: each checks its own results.
+//! The tutorials and the other examples run to their end: each checks its own results.
 
 macro_rules! tutorials {
     ($($test:ident: $program:ident = $path:literal),* $(,)?) => {$(
@@ -19,4 +19,12 @@ tutorials! {
     dropout_runs: dropout = "../examples/tutorial_4_dropout.rs",
     layernorm_runs: layernorm = "../examples/tutorial_5_layernorm.rs",
     attention_runs: attention = "../examples/tutorial_6_attention.rs",
+}
+
+#[path = "../examples/dlpack.rs"]
+mod dlpack;
+
+#[test]
+fn dlpack_runs() {
+    dlpack::main().expect("it runs");
 }
