@@ -3,6 +3,7 @@
 //! They need `llvm-mc` and `ld.lld` of LLVM 22: in `LLVM_BIN`, or in `/usr/lib/llvm-22/bin`. Without them these tests say that they were
 //! skipped.
 
+mod accesses;
 mod asm;
 mod atomics;
 mod broken;
