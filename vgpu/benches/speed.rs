@@ -6,7 +6,6 @@
 
 #[path = "../tests/support/ptx.rs"]
 mod launches;
-#[allow(dead_code)]
 #[path = "../tests/support/mod.rs"]
 mod support;
 
