@@ -1,8 +1,9 @@
 //! Kernels on the CPU side by side with what else could compute the same: OpenBLAS, a loop in Rust, a copy.
 //!
-//! `cargo bench -p tegula-codegen-cpu [--bench cpu] [-- FILTER]`. Contenders take turns within one run and the best
-//! time of each counts, so the ratios hold on a machine that others use too; `--cpu-time` counts the time that the
-//! process computed instead of the time that passed, for one thread on a crowded machine. OpenBLAS is looked for where
+//! `cargo bench -p tegula-codegen-cpu [--bench cpu] [-- FILTER]`. Contenders take turns within one run. Times are medians
+//! of the rounds, a ratio is the median of its ratios in each round, so that it holds on a machine that others use too;
+//! `--cpu-time` counts the time that the process computed instead of the time that passed, for one thread on a crowded
+//! machine. OpenBLAS is looked for where
 //! Debian's `libopenblas0` puts it; without it the comparisons with it are left out. An OpenBLAS that does not know the
 //! processor falls back to code for a very old one, so it is told which to use unless `OPENBLAS_CORETYPE` is set.
 
@@ -25,11 +26,14 @@ fn main() {
         println!("OpenBLAS uses its kernels for {}", blas.core_name());
     }
     let thread_counts: &[usize] = if cpu_time { &[1] } else { &[1, 2] };
-    println!("{:<28} {:>10} {:>12}   against", "kernel", "ms", "rate");
+    println!("{:<28} {:>10} {:>14}   against", "kernel", "ms", "rate");
     for n in [256, 1024, 2048] {
         for &threads in thread_counts {
             if chosen("gemm") {
                 gemm(n, threads, blas.as_ref());
+            }
+            if chosen("gemm") && n == 1024 {
+                gemm_narrow(n, threads);
             }
         }
     }
@@ -64,30 +68,52 @@ fn now() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The best time of each contender; they take turns.
-fn compare(contenders: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
-    let mut best = vec![Duration::MAX; contenders.len()];
-    let start = Instant::now();
-    let mut round = 0;
-    while round < 3 || (start.elapsed() < Duration::from_millis(1500) && round < 200) {
-        for (best, run) in best.iter_mut().zip(contenders.iter_mut()) {
-            let begin = now();
-            run();
-            *best = (*best).min(now() - begin);
-        }
-        round += 1;
+/// The times of each contender, by round; they take turns.
+struct Rounds(Vec<Vec<f64>>);
+
+impl Rounds {
+    /// Median time of a contender, in seconds.
+    fn time(&self, contender: usize) -> f64 {
+        median(self.0.iter().map(|round| round[contender]))
     }
-    best
+
+    /// How many times faster than another contender the first one is.
+    fn ratio(&self, other: usize) -> f64 {
+        median(self.0.iter().map(|round| round[other] / round[0]))
+    }
 }
 
-fn report(name: &str, time: Duration, rate: String, others: &[(&str, Duration)]) {
+fn median(of: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = of.collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn compare(contenders: &mut [&mut dyn FnMut()]) -> Rounds {
+    // The first round warms up.
+    contenders.iter_mut().for_each(|run| run());
+    let start = Instant::now();
+    let mut rounds = Vec::new();
+    while rounds.len() < 5 || (start.elapsed() < Duration::from_millis(2500) && rounds.len() < 400) {
+        let time = |run: &mut &mut dyn FnMut()| {
+            let begin = now();
+            run();
+            (now() - begin).as_secs_f64()
+        };
+        rounds.push(contenders.iter_mut().map(time).collect());
+    }
+    Rounds(rounds)
+}
+
+/// One line: `work` is what one run does, in units of `unit` times 10^9; `others` name the contenders after ours.
+fn report(name: &str, rounds: &Rounds, work: f64, unit: &str, others: &[&str]) {
     let ratios: Vec<String> = others
         .iter()
-        .map(|(what, t)| {
-            format!("{:.2} of {what} ({:.2} ms)", t.as_secs_f64() / time.as_secs_f64(), t.as_secs_f64() * 1e3)
-        })
+        .enumerate()
+        .map(|(i, what)| format!("{:.2} of {what} ({:.2} ms)", rounds.ratio(i + 1), rounds.time(i + 1) * 1e3))
         .collect();
-    println!("{name:<28} {:>10.3} {rate:>12}   {}", time.as_secs_f64() * 1e3, ratios.join(", "));
+    let rate = format!("{:.1} {unit}", work / rounds.time(0) / 1e9);
+    println!("{name:<28} {:>10.3} {rate:>14}   {}", rounds.time(0) * 1e3, ratios.join(", "));
 }
 
 fn values(n: usize, seed: u64) -> Vec<f32> {
@@ -153,10 +179,10 @@ fn gemm_tile(n: usize) -> (usize, usize, usize) {
     if n <= 256 { (128, 128, 256) } else { (256, 256, 256) }
 }
 
-fn gemm_text((bm, bn, bk): (usize, usize, usize)) -> String {
+fn gemm_text((bm, bn, bk): (usize, usize, usize), input: &str) -> String {
     format!(
         "kernel @gemm(
-           %a: view<2d, f32> read {{unit_inner, no_alias}}, %b: view<2d, f32> read {{unit_inner, no_alias}},
+           %a: view<2d, {input}> read {{unit_inner, no_alias}}, %b: view<2d, {input}> read {{unit_inner, no_alias}},
            %c: view<2d, f32> write {{unit_inner, no_alias}}
          ) grid(%c = [{bm}, {bn}]) {{
            %pid = program_id 0 : i64
@@ -175,8 +201,8 @@ fn gemm_text((bm, bn, bk): (usize, usize, usize)) -> String {
            %zero = constant 0 : i64
            %start = constant 0.0 : tile<{bm}x{bn}xf32>
            %sum = for %at = %zero to %k step %bk iter(%acc = %start) -> tile<{bm}x{bn}xf32> {{
-             %x = load %a[%row, %at] : tile<{bm}x{bk}xf32>
-             %y = load %b[%at, %column] : tile<{bk}x{bn}xf32>
+             %x = load %a[%row, %at] : tile<{bm}x{bk}x{input}>
+             %y = load %b[%at, %column] : tile<{bk}x{bn}x{input}>
              %next = dot %x, %y, %acc : tile<{bm}x{bn}xf32>
              yield %next
            }}
@@ -189,7 +215,7 @@ fn gemm_text((bm, bn, bk): (usize, usize, usize)) -> String {
 
 fn gemm(n: usize, threads: usize, blas: Option<&Blas>) {
     let tile = gemm_tile(n);
-    let kernel = compile(&gemm_text(tile));
+    let kernel = compile(&gemm_text(tile, "f32"));
     let (mut a, mut b) = (values(n * n, 1), values(n * n, 2));
     let (mut c, mut d) = (vec![0f32; n * n], vec![0f32; n * n]);
     let extents = [n as i64, n as i64];
@@ -209,15 +235,43 @@ fn gemm(n: usize, threads: usize, blas: Option<&Blas>) {
             unsafe { blas.sgemm(false, n, n, n, pa, n, pb, n, 0.0, pd, n) };
         }
     };
-    let times = compare(&mut [&mut ours, &mut theirs]);
-    let name = format!("gemm {n} f32, {threads} threads");
-    let rate = format!("{:.1} GFLOP/s", 2.0 * (n as f64).powi(3) / times[0].as_secs_f64() / 1e9);
-    match blas {
-        Some(_) => {
-            assert!(largest_difference(&c, &d) < 1e-2, "results differ from OpenBLAS");
-            report(&name, times[0], rate, &[("OpenBLAS", times[1])]);
-        }
-        None => report(&name, times[0], rate, &[]),
+    let rounds = compare(&mut [&mut ours, &mut theirs]);
+    if blas.is_some() {
+        assert!(largest_difference(&c, &d) < 1e-2, "results differ from OpenBLAS");
+    }
+    let others: &[&str] = if blas.is_some() { &["OpenBLAS"] } else { &[] };
+    report(&format!("gemm {n} f32, {threads} threads"), &rounds, gemm_work(n), "GFLOP/s", others);
+}
+
+fn gemm_work(n: usize) -> f64 {
+    2.0 * (n as f64).powi(3)
+}
+
+/// Inputs of 16 bits against ours with inputs of 32.
+fn gemm_narrow(n: usize, threads: usize) {
+    let tile = gemm_tile(n);
+    let grid = [(n.div_ceil(tile.0) * n.div_ceil(tile.1)) as u32, 1, 1];
+    let (extents, strides) = ([n as i64, n as i64], [n as i64, 1]);
+    let inputs = [values(n * n, 1), values(n * n, 2)];
+    // The upper halves of floats are bf16; as f16 they are other numbers, below 2 in magnitude as well.
+    let halves = |v: &Vec<f32>| v.iter().map(|x| (x.to_bits() >> 16) as u16).collect::<Vec<u16>>();
+    let narrow = [halves(&inputs[0]), halves(&inputs[1])];
+    let mut out = vec![0f32; n * n];
+    let kernels = ["f16", "bf16", "f32"].map(|input| compile(&gemm_text(tile, input)));
+    let mut run = |which: usize| {
+        let base = |i: usize| match which {
+            2 => inputs[i].as_ptr().cast::<u8>().cast_mut(),
+            _ => narrow[i].as_ptr().cast::<u8>().cast_mut(),
+        };
+        let arg = |i: usize| CpuArg::View { base: base(i), extents: &extents, strides: &strides };
+        let args = [arg(0), arg(1), view(&mut out, &extents, &strides)];
+        // SAFETY: three distinct tensors of the extents given, the first two only read.
+        unsafe { kernels[which].launch(grid, &args, threads) }.expect("the kernel runs");
+    };
+    let run = std::cell::RefCell::new(&mut run);
+    for (which, name) in [(0, "f16"), (1, "bf16")] {
+        let rounds = compare(&mut [&mut || (run.borrow_mut())(which), &mut || (run.borrow_mut())(2)]);
+        report(&format!("gemm {n} {name}, {threads} threads"), &rounds, gemm_work(n), "GFLOP/s", &["ours in f32"]);
     }
 }
 
@@ -360,15 +414,10 @@ fn rows(name: &str, text: &str, host: fn(&[f32], &mut [f32]), threads: usize) {
     let half = source.len() / threads;
     let mut theirs = || on_threads(threads, &source, &mut z, half, host);
     let mut copy = || on_threads(threads, &source, &mut w, half, |x, y| y.copy_from_slice(x));
-    let times = compare(&mut [&mut ours, &mut theirs, &mut copy]);
+    let rounds = compare(&mut [&mut ours, &mut theirs, &mut copy]);
     assert!(largest_difference(&y, &z) < 1e-3, "results differ from the loop in Rust");
     let bytes = 2.0 * 4.0 * (ROWS * COLUMNS) as f64;
-    report(
-        &format!("{name} 4096x4096, {threads} threads"),
-        times[0],
-        format!("{:.1} GB/s", bytes / times[0].as_secs_f64() / 1e9),
-        &[("the Rust loop", times[1]), ("a copy", times[2])],
-    );
+    report(&format!("{name} 4096x4096, {threads} threads"), &rounds, bytes, "GB/s", &["the Rust loop", "a copy"]);
 }
 
 fn on_threads(threads: usize, x: &[f32], y: &mut [f32], part: usize, work: impl Fn(&[f32], &mut [f32]) + Sync) {
@@ -517,17 +566,13 @@ fn attention(threads: usize, blas: Option<&Blas>) {
             attention_with_blas(blas, &source_q, &source_k, &source_v, &mut p, &mut scores);
         }
     };
-    let times = compare(&mut [&mut ours, &mut theirs]);
-    let flops = 4.0 * (HEADS * SEQUENCE * SEQUENCE * DEPTH) as f64;
-    let rate = format!("{:.1} GFLOP/s", flops / times[0].as_secs_f64() / 1e9);
-    let name = format!("attention 8x1024x64, {threads} threads");
-    match blas {
-        Some(_) => {
-            assert!(largest_difference(&o, &p) < 1e-3, "results differ from OpenBLAS");
-            report(&name, times[0], rate, &[("OpenBLAS and Rust loops", times[1])]);
-        }
-        None => report(&name, times[0], rate, &[]),
+    let rounds = compare(&mut [&mut ours, &mut theirs]);
+    if blas.is_some() {
+        assert!(largest_difference(&o, &p) < 1e-3, "results differ from OpenBLAS");
     }
+    let flops = 4.0 * (HEADS * SEQUENCE * SEQUENCE * DEPTH) as f64;
+    let others: &[&str] = if blas.is_some() { &["OpenBLAS and Rust loops"] } else { &[] };
+    report(&format!("attention 8x1024x64, {threads} threads"), &rounds, flops, "GFLOP/s", others);
 }
 
 // --- OpenBLAS ---

@@ -4,12 +4,8 @@ use inkwell::module::Module;
 use tegula_artifact::cpu::{CpuInfo, CpuKernel};
 use tegula_codegen::session::{Artifact, Machine, MachineSpec, Phase, Session, Timings};
 use tegula_ir::function::Function;
-use tegula_ir::pass::{PassManager, Pipeline};
-use tegula_ir::passes::canonicalize::Canonicalize;
-use tegula_ir::passes::cse::Cse;
-use tegula_ir::passes::dce::Dce;
-use tegula_ir::passes::expand_math::ExpandMath;
-use tegula_ir::passes::licm::Licm;
+use tegula_ir::pass::{PassManager, Registry};
+use tegula_ir::passes::{OptLevel, default_pass_list};
 
 use crate::error::CpuError;
 use crate::link::load;
@@ -156,17 +152,16 @@ impl CpuCompiler {
     }
 }
 
-/// Runs the passes of Tile IR that the lowering builds on.
+/// The pass list that brings a function to the form that the lowering takes, in the syntax of `tegula opt`.
+pub fn pass_list() -> String {
+    format!("{},expand-math,canonicalize,cse,licm,dce", default_pass_list(OptLevel::Default))
+}
+
+/// Runs [`pass_list`].
 fn prepare(func: &Function) -> Result<Function, CpuError> {
     let mut func = func.clone();
-    let pipeline = Pipeline::default()
-        .then(Canonicalize)
-        .then(Cse)
-        .then(Licm)
-        .then(ExpandMath::default())
-        .then(Canonicalize)
-        .then(Cse)
-        .then(Dce);
+    let pipeline =
+        Registry::builtin().pipeline(&pass_list()).expect("the built-in passes of the list exist and take its options");
     PassManager::new(pipeline).run(&mut func)?;
     Ok(func)
 }

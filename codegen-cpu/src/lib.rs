@@ -25,7 +25,7 @@ mod builder;
 mod jit;
 mod sites;
 
-pub use compiler::{CompiledCpu, CpuCompiler, CpuOptions, Emit};
+pub use compiler::{CompiledCpu, CpuCompiler, CpuOptions, Emit, pass_list};
 pub use error::CpuError;
 pub use executor::CpuExecutor;
 pub use link::load;

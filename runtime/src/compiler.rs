@@ -10,9 +10,6 @@ use tegula_ir::text::{PrintOptions, nearest, print_function};
 
 use crate::error::{Error, Result};
 
-/// Passes over Tile IR for the CPU, as its compiler runs them.
-pub const CPU_PASSES: &str = "canonicalize,cse,licm,expand-math,canonicalize,cse,dce";
-
 /// What kernels are compiled for.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
@@ -129,7 +126,7 @@ impl Compilation {
     /// If a pass refuses the kernel.
     pub fn tile_optimized(&self) -> Result<String> {
         let list = match self.target {
-            Target::Cpu => CPU_PASSES.to_owned(),
+            Target::Cpu => cpu::pass_list(),
             // Up to the pass that only GPUs have.
             Target::Gpu(a) => {
                 let list = pass_list(a);

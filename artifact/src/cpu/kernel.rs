@@ -16,6 +16,7 @@ use tegula_ir::numeric::eval;
 
 use super::abi::{ArgSlots, KernelFn, LaunchContext};
 use super::arena::with_arena;
+use super::crew;
 use super::site::{CpuInfo, PrintArg, Site};
 
 /// An argument of a launch.
@@ -205,16 +206,7 @@ impl CpuKernel {
                 }
             });
         };
-        if threads <= 1 {
-            work();
-        } else {
-            rayon::in_place_scope(|scope| {
-                for _ in 1..threads {
-                    scope.spawn(|_| work());
-                }
-                work();
-            });
-        }
+        crew::share(threads.saturating_sub(1), &work);
         let failed = sink.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, diagnostic)) = failed {
             return Err(LaunchError::Kernel(diagnostic));

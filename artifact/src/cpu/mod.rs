@@ -15,6 +15,7 @@ pub mod level;
 pub mod site;
 
 mod arena;
+mod crew;
 
 pub use kernel::{CpuArg, CpuKernel, LaunchError};
 pub use level::CpuLevel;

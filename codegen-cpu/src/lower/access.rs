@@ -162,7 +162,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         self.unpack_element(elem, stored)
     }
 
-    /// Fetches ahead what the next row has where this one has these elements.
+    /// Fetches ahead what the next row has where this one has these elements. After the row of a one-dimensional tile comes
+    /// that of the next program.
     pub fn prefetch_next_row(
         &mut self,
         site: &mut Site<'c>,
@@ -171,9 +172,12 @@ impl<'c> Lowering<'_, 'c, '_> {
         at: &[Coord<'c>],
         lanes: u32,
     ) {
-        let Address::Tile { view, offsets, .. } = addr else { return };
-        let Some(axis) = offsets.len().checked_sub(2) else { return };
-        let stride = self.views[view].strides[axis];
+        let Address::Tile { view, shape, .. } = addr else { return };
+        let stride = match shape[..] {
+            [] => return,
+            [extent] => self.b.i64(extent.into()),
+            [.., _, _] => self.views[view].strides[shape.len() - 2],
+        };
         if let (Lanes::Contiguous(p), _) = self.locate(site, addr, t, at, lanes) {
             self.b.prefetch(self.b.element(p, stride, element_bytes(Elem::Scalar(t))));
         }

@@ -6,7 +6,8 @@
 //! of the result in registers while it walks along K, in pieces that keep a panel in the nearest cache.
 //!
 //! Each element of the result is `acc + a0*b0 + a1*b1 + ...` from k = 0 up, each step with one rounding (a fused
-//! multiply-add). Products of 8- and 16-bit floats are exact in `f32`.
+//! multiply-add). Products of 8- and 16-bit floats are exact in `f32`. So are those of `f32` inputs where three products
+//! of narrower parts are asked for: the processor has no units for the parts, and the exact product is nearer.
 
 use smallvec::SmallVec;
 use tegula_codegen::emit::{MemoryFlags, Val};
@@ -67,22 +68,6 @@ struct Rows<'c> {
     stride: u32,
 }
 
-/// Which part of an operand is packed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
-    Whole,
-    /// Rounded to a narrower format.
-    High(ScalarType),
-    /// What that rounding left, rounded in turn.
-    Low(ScalarType),
-}
-
-/// A part, for a format to be named.
-type PartOf = fn(ScalarType) -> Part;
-
-/// Tf32 has no [`ScalarType`]; this stands for it where an operand is split.
-const TF32: ScalarType = ScalarType::F32;
-
 impl<'c> Lowering<'_, 'c, '_> {
     /// `dot`.
     pub fn dot(&mut self, op: Op) {
@@ -109,14 +94,8 @@ impl<'c> Lowering<'_, 'c, '_> {
         let mut scratch = Scratch::default();
         let matrix = |rows: u64, columns: u32| buffer_bytes(Elem::Scalar(t), &[rows as u32, columns]);
         let stride = k + ROW_PADDING;
-        let terms: &[(PartOf, PartOf)] = match precision {
-            DotPrecision::Tf32x3 | DotPrecision::Bf16x3 => {
-                &[(Part::Low, Part::High), (Part::High, Part::Low), (Part::High, Part::High)]
-            }
-            DotPrecision::Tf32 => &[(Part::High, Part::High)],
-            DotPrecision::Ieee => &[(|_| Part::Whole, |_| Part::Whole)],
-        };
-        let narrow = if *precision == DotPrecision::Bf16x3 { ScalarType::BF16 } else { TF32 };
+        // The forms with three products are there to come near `f32`; plain `f32` products are nearer.
+        let tf32 = *precision == DotPrecision::Tf32;
         let packed_a = scratch.take(self, matrix(m.into(), stride));
         let packed_b = scratch.take(self, matrix(k.into(), blocking.row_vectors() * blocking.lanes));
         // An accumulator of another type is widened for the product.
@@ -134,12 +113,9 @@ impl<'c> Lowering<'_, 'c, '_> {
                 }
                 None => in_place,
             };
-            for (part_a, part_b) in terms {
-                let (part_a, part_b) = (part_a(narrow), part_b(narrow));
-                let rows = this.pack_rows(a, part_a, batch, blocking, packed_a, stride);
-                this.pack_panels(right, part_b, batch, blocking, packed_b);
-                this.multiply(blocking, rows, packed_b, c);
-            }
+            let rows = this.pack_rows(a, tf32, batch, blocking, packed_a, stride);
+            this.pack_panels(right, tf32, batch, blocking, packed_b);
+            this.multiply(blocking, rows, packed_b, c);
             if wide.is_some() {
                 this.convert_rows(c, t, in_place, out, m * n);
             }
@@ -200,31 +176,15 @@ impl<'c> Lowering<'_, 'c, '_> {
         });
     }
 
-    /// The part of an element that is multiplied, in the type computed in.
-    fn part(&self, part: Part, from: ScalarType, t: ScalarType, v: Val<'c>) -> Val<'c> {
+    /// An element as it is multiplied: in the type computed in, rounded to tf32 where that is asked for.
+    fn factor(&self, tf32: bool, from: ScalarType, t: ScalarType, v: Val<'c>) -> Val<'c> {
         let v = self.convert_nearest(from, t, v);
-        match part {
-            Part::Whole => v,
-            Part::High(narrow) => self.round_to_narrow(narrow, v),
-            Part::Low(narrow) => {
-                let b = &self.b;
-                let high = self.round_to_narrow(narrow, v);
-                let rest = self.round_to_narrow(narrow, b.fsub(v, high));
-                // An infinity has no rest: its difference with itself would be NaN.
-                let magnitude = b.intrinsic("llvm.fabs", &[v.get_type()], &[high]);
-                let finite = b.fcmp(inkwell::FloatPredicate::OLT, magnitude, b.float_like(v, f64::INFINITY));
-                b.select(finite, rest, b.float_like(v, 0.0))
-            }
-        }
+        if tf32 { self.round_to_tf32(v) } else { v }
     }
 
-    /// Rounds an `f32` to bf16 or tf32 (10 mantissa bits), to nearest even.
-    fn round_to_narrow(&self, narrow: ScalarType, v: Val<'c>) -> Val<'c> {
+    /// Rounds an `f32` to tf32 (10 mantissa bits), to nearest even.
+    fn round_to_tf32(&self, v: Val<'c>) -> Val<'c> {
         let b = &self.b;
-        if narrow == ScalarType::BF16 {
-            let short = self.convert_nearest(ScalarType::F32, ScalarType::BF16, v);
-            return self.convert_nearest(ScalarType::BF16, ScalarType::F32, short);
-        }
         let bits = b.to_bits(v);
         let odd = b.and(b.lshr_const(bits, 13), b.int_like(bits, 1));
         let rounded = b.add(bits, b.add(odd, b.int_like(bits, 0xfff)));
@@ -237,7 +197,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     fn pack_rows(
         &mut self,
         a: Value,
-        part: Part,
+        tf32: bool,
         batch: &[Coord<'c>],
         blocking: Blocking,
         to: Val<'c>,
@@ -246,7 +206,7 @@ impl<'c> Lowering<'_, 'c, '_> {
         let from = self.elem(a).scalar().expect("a matrix of numbers");
         let Blocking { m, k, t, .. } = blocking;
         if from == t
-            && part == Part::Whole
+            && !tf32
             && let Place::Buffer { buffer, dropped: 0 } = self.plan.place(a)
         {
             let extents: SmallVec<[u32; 5]> = self.shape(a)[..batch.len()].into();
@@ -264,7 +224,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                     at.push(column);
                     let v = this.eval(&mut site, a, at, strip.lanes);
                     at.pop();
-                    let v = this.part(part, from, t, v);
+                    let v = this.factor(tf32, from, t, v);
                     let row = at[batch.len()];
                     let place = this.linear_index(&[row, column], &[stride.into(), 1], strip.lanes);
                     this.raw_store(&site, to, Elem::Scalar(t), place, v);
@@ -275,7 +235,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     }
 
     /// Packs `b` into panels: for each panel its rows, one after another.
-    fn pack_panels(&mut self, right: Value, part: Part, batch: &[Coord<'c>], blocking: Blocking, to: Val<'c>) {
+    fn pack_panels(&mut self, right: Value, tf32: bool, batch: &[Coord<'c>], blocking: Blocking, to: Val<'c>) {
         let from = self.elem(right).scalar().expect("a matrix of numbers");
         let Blocking { k, t, lanes, .. } = blocking;
         let loads = self.loads_of(&[right]);
@@ -301,7 +261,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                         at.push(Coord::vector(column, lanes));
                         let value = this.eval(&mut site, right, at, lanes);
                         at.pop();
-                        let value = this.part(part, from, t, value);
+                        let value = this.factor(tf32, from, t, value);
                         let place = Coord::Affine { base: this.add_const(start, i64::from(v * lanes)), step: 1 };
                         let whole = Site::new(mode, None);
                         this.raw_store(&whole, to, Elem::Scalar(t), place, value);

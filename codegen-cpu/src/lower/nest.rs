@@ -27,6 +27,19 @@ pub(crate) struct Strip {
     pub unroll: u32,
 }
 
+/// What there is to do for each element.
+struct Work {
+    /// Bits of the widest element that is computed.
+    widest: u32,
+    /// Ops.
+    ops: usize,
+    /// Whether a reduction is among them.
+    reduces: bool,
+}
+
+/// Ops for an element from which on computing takes longer than memory takes to fetch it.
+const BUSY: usize = 16;
+
 /// A vector of a loop over an axis.
 #[derive(Clone, Copy)]
 pub(crate) struct VectorAt<'c> {
@@ -97,11 +110,15 @@ impl<'c> Lowering<'_, 'c, '_> {
         }
     }
 
-    /// For each nest the loads that should fetch the next row: those of rows that an earlier nest has read already, when
-    /// memory would otherwise have nothing to do.
+    /// For each nest the loads that should fetch the next row, when memory would otherwise have nothing to do: those of
+    /// rows that an earlier nest has read already, and all where a lone nest has much to compute.
     fn loads_ahead(&self, g: &Group) -> Vec<HashSet<Op>> {
         let inline = |v: Value| self.plan.places.get(&v) == Some(&Place::Inline);
         let loads: Vec<Vec<Op>> = g.nests.iter().map(|n| Reads::of_nest(self.func, &inline, n).loads).collect();
+        if let [nest] = &g.nests[..] {
+            let busy = self.work(&nest.roots).ops > BUSY;
+            return vec![loads[0].iter().filter(|_| busy).copied().collect()];
+        }
         let reads = |i: usize, op: &Op| loads[i].contains(op);
         (0..loads.len())
             .map(|i| {
@@ -254,6 +271,12 @@ impl<'c> Lowering<'_, 'c, '_> {
         if mode == Mode::General {
             return Strip { lanes: 1, unroll: 1 };
         }
+        let Work { widest, ops, reduces } = self.work(roots);
+        self.cut(extent, widest, ops, reduces)
+    }
+
+    /// What there is to do for each element of these roots.
+    fn work(&self, roots: &[Root]) -> Work {
         let mut widest = 8;
         let mut ops = 0;
         let mut reduces = false;
@@ -276,7 +299,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 }
             }
         }
-        self.cut(extent, widest, ops, reduces)
+        Work { widest, ops, reduces }
     }
 
     /// The strip for elements computed in `widest` bits.

@@ -216,14 +216,17 @@ named_enum! {
 
 named_enum! {
     /// How a `dot` multiplies `f32` inputs. Other inputs are always multiplied exactly.
+    ///
+    /// Each form names the error that is allowed, not the instructions: a target without units for the parts multiplies
+    /// in `f32` for `tf32x3` and `bf16x3`, which is nearer. `tf32` rounds its inputs on every target.
     DotPrecision {
         /// IEEE `f32` products.
         Ieee = "ieee",
         /// One product of inputs rounded to tf32 (10 mantissa bits).
         Tf32 = "tf32",
-        /// Three tf32 products that recover nearly `f32` accuracy.
+        /// Three tf32 products that recover nearly `f32` accuracy: a product is off by at most 2^-20 of itself.
         Tf32x3 = "tf32x3",
-        /// Three bf16 products that recover about 16 mantissa bits.
+        /// Three bf16 products that recover about 16 mantissa bits: a product is off by at most 2^-14 of itself.
         Bf16x3 = "bf16x3",
     }
 }
