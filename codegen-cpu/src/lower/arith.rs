@@ -205,7 +205,7 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     /// One step of a reduction.
     pub fn combine(&self, kind: ReduceKind, t: ScalarType, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-        self.binary(combiner(kind), t, x, y)
+        self.binary(kind.combiner(), t, x, y)
     }
 
     /// What a reduction starts from: combined with any value it gives that value.
@@ -227,20 +227,5 @@ impl<'c> Lowering<'_, 'c, '_> {
             ReduceKind::Max => int(min),
             ReduceKind::And => int(-1),
         }
-    }
-}
-
-/// The function that a reduction repeats.
-fn combiner(kind: ReduceKind) -> BinaryOp {
-    match kind {
-        ReduceKind::Sum => BinaryOp::Add,
-        ReduceKind::Prod => BinaryOp::Mul,
-        ReduceKind::Min => BinaryOp::Min,
-        ReduceKind::Max => BinaryOp::Max,
-        ReduceKind::MinNan => BinaryOp::MinNan,
-        ReduceKind::MaxNan => BinaryOp::MaxNan,
-        ReduceKind::And => BinaryOp::And,
-        ReduceKind::Or => BinaryOp::Or,
-        ReduceKind::Xor => BinaryOp::Xor,
     }
 }

@@ -12,7 +12,6 @@ use super::{Lowering, Scratch, ViewVal};
 use crate::builder::Slot;
 use crate::plan::buffers::buffer_bytes;
 use crate::plan::index::Coords;
-use crate::plan::place::is_elementwise;
 use crate::plan::reads::Reads;
 use crate::plan::{BufferId, Place, Step};
 use tegula_artifact::cpu::abi;
@@ -50,7 +49,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 let v = self.literal(t, *value);
                 set(self, v);
             }
-            kind if is_elementwise(kind) => {
+            kind if kind.is_elementwise() => {
                 let operands = kind.operands();
                 let elems: SmallVec<[Elem; 4]> = operands.iter().map(|&o| self.elem(o)).collect();
                 let values: SmallVec<[Val<'c>; 4]> = operands.iter().map(|&o| self.scalar(o)).collect();

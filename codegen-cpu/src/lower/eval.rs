@@ -14,7 +14,6 @@ use tegula_ir::types::{Elem, ScalarType};
 use super::Lowering;
 use crate::plan::Place;
 use crate::plan::index::{Coordinates, Coords, source_index, strides};
-use crate::plan::place::is_elementwise;
 
 /// A coordinate of a vector of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -222,7 +221,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 let linear = self.linear_index(at, &strides(shape), lanes);
                 self.eval_linear(site, *x, linear, lanes)
             }
-            kind if is_elementwise(kind) => {
+            kind if kind.is_elementwise() => {
                 let operands: SmallVec<[Value; 4]> = kind.operands();
                 let elems: SmallVec<[Elem; 4]> = operands.iter().map(|&o| self.elem(o)).collect();
                 let values: SmallVec<[Val<'c>; 4]> = operands.iter().map(|&o| self.eval(site, o, at, lanes)).collect();

@@ -35,7 +35,8 @@ use tegula_codegen::CodegenError;
 use tegula_codegen::elementwise::register_type;
 use tegula_codegen::emit::{MemoryFlags, Ty, Val};
 use tegula_ir::function::{Function, Op, ParamKind, Value, ViewSpec};
-use tegula_ir::ops::{BinaryOp, OpKind, UnaryOp};
+use tegula_ir::ops::{BinaryOp, OpKind};
+use tegula_ir::passes::expand_math::is_expanded;
 use tegula_ir::types::{Elem, ScalarType, Type};
 
 use crate::builder::CpuBuilder;
@@ -176,7 +177,7 @@ fn check(func: &Function) -> Result<(), CodegenError> {
     let mut found = None;
     func.walk(|_, op| {
         let math = match func.kind(op) {
-            OpKind::Unary { op, .. } if needs_expansion(*op) => Some(op.name()),
+            OpKind::Unary { op, .. } if is_expanded(*op) => Some(op.name()),
             OpKind::Binary { op: op @ (BinaryOp::Pow | BinaryOp::Atan2), .. } => Some(op.name()),
             _ => None,
         };
@@ -188,34 +189,6 @@ fn check(func: &Function) -> Result<(), CodegenError> {
         }
     });
     found.map_or(Ok(()), Err)
-}
-
-/// Whether the CPU has no instruction for a function.
-fn needs_expansion(op: UnaryOp) -> bool {
-    use UnaryOp::*;
-    matches!(
-        op,
-        Exp | Exp2
-            | Expm1
-            | Log
-            | Log2
-            | Log10
-            | Log1p
-            | Cbrt
-            | Sin
-            | Cos
-            | Tan
-            | Asin
-            | Acos
-            | Atan
-            | Sinh
-            | Cosh
-            | Tanh
-            | Erf
-            | Sigmoid
-            | Silu
-            | Gelu
-    )
 }
 
 impl<'c> Lowering<'_, 'c, '_> {

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 use tegula_codegen::emit::Val;
 use tegula_ir::function::{Block, Op, Value};
-use tegula_ir::ops::{OpKind, ReduceKind, ScanKind};
+use tegula_ir::ops::OpKind;
 use tegula_ir::types::ScalarType;
 
 use super::Lowering;
@@ -13,7 +13,6 @@ use super::eval::{Coord, Mode, Site};
 use super::nest::Strip;
 use crate::plan::Place;
 use crate::plan::index::Coords;
-use crate::plan::place::is_elementwise;
 
 impl<'c> Lowering<'_, 'c, '_> {
     /// `scan`.
@@ -25,12 +24,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             ScalarType::F16 | ScalarType::BF16 => ScalarType::F32,
             t => t,
         };
-        let kind = match kind {
-            ScanKind::Sum => ReduceKind::Sum,
-            ScanKind::Prod => ReduceKind::Prod,
-            ScanKind::Min => ReduceKind::Min,
-            ScanKind::Max => ReduceKind::Max,
-        };
+        let kind = kind.reduction();
         let result = func.op(op).results[0];
         self.along(op, &[*x], *axis, *reverse, true, |this, walk| {
             let b = this.b.clone();
@@ -192,7 +186,7 @@ impl<'c> Lowering<'_, 'c, '_> {
     fn is_elementwise_block(&self, block: Block) -> bool {
         self.func.block(block).ops.iter().all(|&op| {
             let kind = self.func.kind(op);
-            is_elementwise(kind) || matches!(kind, OpKind::Constant { .. } | OpKind::Yield { .. })
+            kind.is_elementwise() || matches!(kind, OpKind::Constant { .. } | OpKind::Yield { .. })
         })
     }
 
@@ -207,7 +201,7 @@ impl<'c> Lowering<'_, 'c, '_> {
                 OpKind::Yield { values } => {
                     return values.iter().map(|&v| self.b.broadcast(self.scalar(v), lanes)).collect();
                 }
-                kind if is_elementwise(kind) => {
+                kind if kind.is_elementwise() => {
                     let operands = kind.operands();
                     let elems: SmallVec<[_; 4]> = operands.iter().map(|&o| self.elem(o)).collect();
                     let values: SmallVec<[Val<'c>; 4]> =

@@ -86,7 +86,7 @@ impl Former<'_> {
                     self.by_itself(op);
                 }
             }
-            kind if tile_result && (super::place::is_elementwise(kind) || super::index::is_index_op(func, kind)) => {
+            kind if tile_result && (kind.is_elementwise() || super::index::is_index_op(func, kind)) => {
                 self.root(Root::Tile(results[0]));
             }
             _ => self.by_itself(op),

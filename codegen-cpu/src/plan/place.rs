@@ -115,7 +115,7 @@ impl Placement {
             OpKind::GatherAxis { .. } => {}
             OpKind::Reshape { x, .. } if matches!(func.ty(*x), Type::Tile(_)) => {}
             OpKind::Split { .. } => {}
-            kind if is_index_op(func, kind) || is_elementwise(kind) => {}
+            kind if is_index_op(func, kind) || kind.is_elementwise() => {}
             _ => return false,
         }
         let _ = v;
@@ -172,21 +172,6 @@ fn is_free(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Constant { .. } | OpKind::Arange { .. } | OpKind::Splat { .. })
 }
 
-/// Whether each element of the result depends on the same elements of the operands alone.
-pub fn is_elementwise(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::Unary { .. }
-            | OpKind::Binary { .. }
-            | OpKind::Compare { .. }
-            | OpKind::Select { .. }
-            | OpKind::Fma { .. }
-            | OpKind::Cast { .. }
-            | OpKind::Bitcast { .. }
-            | OpKind::PtrAdd { .. }
-    )
-}
-
 fn expands(func: &Function, kind: &OpKind) -> bool {
     match kind {
         OpKind::Broadcast { x, shape } => func.ty(*x).shape() != Some(shape),
@@ -225,7 +210,7 @@ fn tree_cost(func: &Function, op: Op, cost: &mut HashMap<Value, u32>) {
     };
     let inlineable = matches!(data.kind, OpKind::Load { .. } | OpKind::GatherAxis { .. } | OpKind::Reshape { .. })
         || is_free(&data.kind)
-        || is_elementwise(&data.kind)
+        || data.kind.is_elementwise()
         || is_index_op(func, &data.kind);
     let mut total = own;
     if inlineable {

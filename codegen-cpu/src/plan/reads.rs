@@ -124,7 +124,7 @@ impl Reads {
                 Some(source) => kind.for_each_operand(|x| self.value(func, inline, x, &source)),
                 None => {
                     // Elementwise ops keep the index; others pick elements in their own way.
-                    let elementwise = super::place::is_elementwise(kind);
+                    let elementwise = kind.is_elementwise();
                     kind.for_each_operand(|x| {
                         let rank = func.ty(x).shape().map_or(0, <[u32]>::len);
                         let source: Coords<SymCoord> =

@@ -6,6 +6,7 @@ use tegula_ir::exec::HostArg;
 use tegula_ir::function::Function;
 use tegula_ir::literal::Literal;
 use tegula_ir::ops::{BinaryOp, CmpOp, Rounding, UnaryOp};
+use tegula_ir::passes::expand_math::is_expanded;
 use tegula_ir::text::parse_function;
 use tegula_ir::types::ScalarType;
 
@@ -95,33 +96,6 @@ fn unary_ops() {
         run(t, exact, true, || edgy(t, &mut values));
         run(t, rough, false, || values.small(t));
     }
-}
-
-fn is_expanded(op: UnaryOp) -> bool {
-    use UnaryOp::*;
-    matches!(
-        op,
-        Exp | Exp2
-            | Expm1
-            | Log
-            | Log2
-            | Log10
-            | Log1p
-            | Cbrt
-            | Sin
-            | Cos
-            | Tan
-            | Asin
-            | Acos
-            | Atan
-            | Sinh
-            | Cosh
-            | Tanh
-            | Erf
-            | Sigmoid
-            | Silu
-            | Gelu
-    )
 }
 
 #[test]

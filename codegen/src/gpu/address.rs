@@ -8,7 +8,6 @@ use tegula_ir::layout::{Dim, LinearLayout, VectorAccess};
 use tegula_ir::ops::{Address, AxisSet};
 use tegula_ir::types::ScalarType;
 
-use super::bounds;
 use super::lowering::{Lowered, Lowering, Result, ViewValue};
 use super::spread::Spread;
 use crate::emit::Val;
@@ -206,8 +205,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             let value = e.select(e.icmp(SGT, value, e.i64(extent.into())), e.i64(extent.into()), value);
             e.zext_or_trunc(value, 32)
         };
-        let negative = bounds::bound_bits(self.f, offset).is_none();
-        let low = negative.then(|| clamp(e.sub(e.i64(0), offset_value)));
+        let low = (!self.is_non_negative(offset)).then(|| clamp(e.sub(e.i64(0), offset_value)));
         // A negative offset beyond -2^63 + extent would overflow here and give a negative number: nothing is inside.
         Bound { low, high: clamp(e.sub(view.extents[axis], offset_value)), checked: true, extent }
     }
@@ -381,7 +379,7 @@ impl<'c> TileAddresses<'c> {
     ) -> Self {
         let e = &lowering.e;
         // With offsets that fit in 31 bits and are not negative, no partial sum of an access that takes place wraps.
-        let narrow = view.spec.fits_32 && offsets.iter().all(|&o| bounds::bound_bits(lowering.f, o).is_some());
+        let narrow = view.spec.fits_32 && offsets.iter().all(|&o| lowering.is_non_negative(o));
         let bits = if narrow { 32 } else { 64 };
         let resize = |v: Val<'c>| e.zext_or_trunc(v, bits);
         let strides: Vec<Val<'c>> = view.strides.iter().map(|&s| resize(s)).collect();

@@ -23,29 +23,12 @@ pub(super) enum Combine {
 impl Combine {
     /// The function of a reduction.
     pub(super) fn of_reduce(kind: ReduceKind, ty: ScalarType) -> Self {
-        let op = match kind {
-            ReduceKind::Sum => BinaryOp::Add,
-            ReduceKind::Prod => BinaryOp::Mul,
-            ReduceKind::Min => BinaryOp::Min,
-            ReduceKind::Max => BinaryOp::Max,
-            ReduceKind::MinNan => BinaryOp::MinNan,
-            ReduceKind::MaxNan => BinaryOp::MaxNan,
-            ReduceKind::And => BinaryOp::And,
-            ReduceKind::Or => BinaryOp::Or,
-            ReduceKind::Xor => BinaryOp::Xor,
-        };
-        Combine::Binary(op, ty)
+        Combine::Binary(kind.combiner(), ty)
     }
 
     /// The function of a scan.
     pub(super) fn of_scan(kind: ScanKind, ty: ScalarType) -> Self {
-        let op = match kind {
-            ScanKind::Sum => BinaryOp::Add,
-            ScanKind::Prod => BinaryOp::Mul,
-            ScanKind::Min => BinaryOp::Min,
-            ScanKind::Max => BinaryOp::Max,
-        };
-        Combine::Binary(op, ty)
+        Self::of_reduce(kind.reduction(), ty)
     }
 
     /// Whether the order of operands does not matter.

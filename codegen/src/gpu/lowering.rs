@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tegula_ir::analysis::axis_info::AxisInfo;
+use tegula_ir::analysis::ranges::Ranges;
 use tegula_ir::function::{Block, Function, Op, Value, ViewSpec};
 use tegula_ir::layout::LinearLayout;
 use tegula_ir::loc::Loc;
@@ -115,6 +116,7 @@ pub(super) struct Lowering<'a, 'c, 'm> {
     pub hazards: Hazards,
     /// Contiguity and divisibility of integers and pointers.
     pub axes: AxisInfo,
+    ranges: Ranges,
     values: HashMap<Value, Lowered<'c>>,
     used: HashSet<Value>,
     lines: Option<LineTable>,
@@ -143,6 +145,7 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
             shared,
             hazards: Hazards::default(),
             axes: AxisInfo::compute(f),
+            ranges: Ranges::compute(f),
             values: HashMap::new(),
             used: used_values(f),
             lines,
@@ -183,6 +186,11 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
     /// Whether any op uses a value.
     pub(super) fn is_used(&self, value: Value) -> bool {
         self.used.contains(&value)
+    }
+
+    /// Whether an integer is certain not to be negative as an `i64`.
+    pub(super) fn is_non_negative(&self, value: Value) -> bool {
+        self.ranges.get(value).is_some_and(|r| 0 <= r.min && r.max <= i64::MAX.into())
     }
 
     /// The registers of a scalar or tile.

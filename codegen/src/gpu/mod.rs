@@ -35,7 +35,6 @@
 
 mod address;
 mod atomics;
-mod bounds;
 mod combine;
 mod compile;
 mod control;

@@ -3,91 +3,21 @@
 
 use tegula_ir::ops::UnaryOp;
 
-use super::AtomicOp::{Add, And, CompareExchange, Exchange, Max, Min, Or, Xor};
-use super::Element::{BF16, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64, I32, I64};
-use super::{Architecture, AtomicOp, Convergence, Element, Family, ShuffleKind};
+use super::AtomicOp::Add;
+use super::Element::{BF16, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F16, F32, F64};
+use super::{Architecture, AtomicOp, Element, Family, INTEGER_ATOMICS};
 
 const KIB: u32 = 1024;
 
-const INTEGER_ATOMICS: &[(AtomicOp, Element)] = &[
-    (Add, I32),
-    (Add, I64),
-    (Min, I32),
-    (Min, I64),
-    (Max, I32),
-    (Max, I64),
-    (And, I32),
-    (And, I64),
-    (Or, I32),
-    (Or, I64),
-    (Xor, I32),
-    (Xor, I64),
-    (Exchange, I32),
-    (Exchange, I64),
-    (CompareExchange, I32),
-    (CompareExchange, I64),
-];
-
-/// With float addition of 32 and 64 bits, which CDNA has for coarse-grained memory.
-const CDNA_ATOMICS: &[(AtomicOp, Element)] = &[
-    (Add, I32),
-    (Add, I64),
-    (Add, F32),
-    (Add, F64),
-    (Min, I32),
-    (Min, I64),
-    (Max, I32),
-    (Max, I64),
-    (And, I32),
-    (And, I64),
-    (Or, I32),
-    (Or, I64),
-    (Xor, I32),
-    (Xor, I64),
-    (Exchange, I32),
-    (Exchange, I64),
-    (CompareExchange, I32),
-    (CompareExchange, I64),
-];
+/// Float addition, which CDNA has for coarse-grained memory.
+const CDNA_ATOMICS: &[(AtomicOp, Element)] = &[(Add, F32), (Add, F64)];
 
 const CONVERSIONS: &[(Element, Element)] = &[(F32, F16), (F16, F32), (BF16, F32), (F64, F32), (F32, F64)];
 
-const CONVERSIONS_GFX942: &[(Element, Element)] = &[
-    (F32, F16),
-    (F16, F32),
-    (BF16, F32),
-    (F64, F32),
-    (F32, F64),
-    (F32, F8E4M3Fnuz),
-    (F32, F8E5M2Fnuz),
-    (F8E4M3Fnuz, F32),
-    (F8E5M2Fnuz, F32),
-];
+const CONVERSIONS_FNUZ: &[(Element, Element)] =
+    &[(F32, F8E4M3Fnuz), (F32, F8E5M2Fnuz), (F8E4M3Fnuz, F32), (F8E5M2Fnuz, F32)];
 
-const CONVERSIONS_OCP: &[(Element, Element)] = &[
-    (F32, F16),
-    (F16, F32),
-    (BF16, F32),
-    (F64, F32),
-    (F32, F64),
-    (F32, F8E4M3),
-    (F32, F8E5M2),
-    (F8E4M3, F32),
-    (F8E5M2, F32),
-];
-
-const CONVERSIONS_GFX950: &[(Element, Element)] = &[
-    (F32, F16),
-    (F16, F32),
-    (F32, BF16),
-    (BF16, F32),
-    (F64, F32),
-    (F32, F64),
-    (F32, F8E4M3),
-    (F32, F8E5M2),
-    (F8E4M3, F32),
-    (F8E5M2, F32),
-];
+const CONVERSIONS_OCP: &[(Element, Element)] = &[(F32, F8E4M3), (F32, F8E5M2), (F8E4M3, F32), (F8E5M2, F32)];
 
 /// What all CDNA architectures share.
 const CDNA: Architecture = Architecture {
@@ -103,15 +33,8 @@ const CDNA: Architecture = Architecture {
     max_access_bytes: 16,
     shared_banks: 32,
     shared_bank_bytes: 4,
-    max_registers: 512,
-    shuffle: ShuffleKind::BpermuteAndDpp,
-    convergence: Convergence::LockStep,
-    conversions: CONVERSIONS,
-    atomics: CDNA_ATOMICS,
-    fp8_saturates: false,
-    nan_min_max: false,
-    packed_f16: true,
-    bf16_arithmetic: false,
+    conversions: &[CONVERSIONS],
+    atomics: &[INTEGER_ATOMICS, CDNA_ATOMICS],
     // `v_exp_f32` and `v_log_f32` are within one unit in the last place; LLVM scales subnormals around them.
     native_math: &[UnaryOp::Exp2, UnaryOp::Log2],
     approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos],
@@ -119,27 +42,30 @@ const CDNA: Architecture = Architecture {
 
 /// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.
 const RDNA: Architecture =
-    Architecture { features: "+wavefrontsize32", warp_size: 32, max_registers: 256, atomics: INTEGER_ATOMICS, ..CDNA };
+    Architecture { features: "+wavefrontsize32", warp_size: 32, atomics: &[INTEGER_ATOMICS], ..CDNA };
 
 pub(super) const ARCHITECTURES: &[Architecture] = &[
     Architecture { name: "gfx90a", description: "CDNA2 (MI210, MI250)", ..CDNA },
-    Architecture { name: "gfx942", description: "CDNA3 (MI300, MI325)", conversions: CONVERSIONS_GFX942, ..CDNA },
+    Architecture {
+        name: "gfx942",
+        description: "CDNA3 (MI300, MI325)",
+        conversions: &[CONVERSIONS, CONVERSIONS_FNUZ],
+        ..CDNA
+    },
     Architecture {
         name: "gfx950",
         description: "CDNA4 (MI350, MI355)",
         max_shared_bytes: 160 * KIB,
         max_static_shared_bytes: 160 * KIB,
         shared_banks: 64,
-        conversions: CONVERSIONS_GFX950,
-        nan_min_max: true,
+        conversions: &[CONVERSIONS, CONVERSIONS_OCP, &[(F32, BF16)]],
         ..CDNA
     },
     Architecture { name: "gfx1100", description: "RDNA3 (RX 7900)", ..RDNA },
     Architecture {
         name: "gfx1201",
         description: "RDNA4 (RX 9070)",
-        conversions: CONVERSIONS_OCP,
-        nan_min_max: true,
+        conversions: &[CONVERSIONS, CONVERSIONS_OCP],
         ..RDNA
     },
 ];

@@ -53,23 +53,25 @@ pub enum AtomicOp {
     CompareExchange,
 }
 
-/// How lanes of a warp can read each other's registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ShuffleKind {
-    /// `shfl.sync`: any lane by index or by exclusive or, 32 bits.
-    ShflSync,
-    /// `ds_bpermute_b32` for any lane, DPP and `ds_swizzle` for fixed patterns, 32 bits.
-    BpermuteAndDpp,
-}
-
-/// Whether a warp can be counted on to run in lock step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Convergence {
-    /// Lanes may drift apart; exchanges name the lanes that take part.
-    Independent,
-    /// One program counter a warp.
-    LockStep,
-}
+/// Integer atomics that every architecture has.
+const INTEGER_ATOMICS: &[(AtomicOp, Element)] = &[
+    (AtomicOp::Add, Element::I32),
+    (AtomicOp::Add, Element::I64),
+    (AtomicOp::Min, Element::I32),
+    (AtomicOp::Min, Element::I64),
+    (AtomicOp::Max, Element::I32),
+    (AtomicOp::Max, Element::I64),
+    (AtomicOp::And, Element::I32),
+    (AtomicOp::And, Element::I64),
+    (AtomicOp::Or, Element::I32),
+    (AtomicOp::Or, Element::I64),
+    (AtomicOp::Xor, Element::I32),
+    (AtomicOp::Xor, Element::I64),
+    (AtomicOp::Exchange, Element::I32),
+    (AtomicOp::Exchange, Element::I64),
+    (AtomicOp::CompareExchange, Element::I32),
+    (AtomicOp::CompareExchange, Element::I64),
+];
 
 /// Which machine to generate code for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -121,24 +123,10 @@ pub struct Architecture {
     pub shared_banks: u32,
     /// Bytes that one bank serves a cycle.
     pub shared_bank_bytes: u32,
-    /// Registers of 32 bits that one thread may use.
-    pub max_registers: u32,
-    /// How lanes exchange registers.
-    pub shuffle: ShuffleKind,
-    /// Whether warps run in lock step.
-    pub convergence: Convergence,
-    /// Conversions that are instructions, as (from, to); all round to nearest even.
-    pub conversions: &'static [(Element, Element)],
-    /// Atomics on global memory that are instructions; others become compare-exchange loops.
-    pub atomics: &'static [(AtomicOp, Element)],
-    /// Whether conversions to fp8 saturate by themselves; otherwise overflow gives NaN or infinity.
-    pub fp8_saturates: bool,
-    /// Whether there are instructions for minimum and maximum that propagate NaN (IEEE 754-2019 `minimum`).
-    pub nan_min_max: bool,
-    /// Whether two f16 (or f32 on AMD) operations can go in one instruction.
-    pub packed_f16: bool,
-    /// Whether bf16 addition and multiplication are instructions.
-    pub bf16_arithmetic: bool,
+    /// Conversions that are instructions, as (from, to), in groups; all round to nearest even.
+    pub conversions: &'static [&'static [(Element, Element)]],
+    /// Atomics on global memory that are instructions, in groups; others become compare-exchange loops.
+    pub atomics: &'static [&'static [(AtomicOp, Element)]],
     /// Functions of `f32` that instructions compute within the bounds of the pass `expand-math`.
     pub native_math: &'static [UnaryOp],
     /// Functions of `f32` that instructions approximate, for ops marked `fast`.
@@ -168,12 +156,12 @@ impl Architecture {
 
     /// Whether the conversion is an instruction.
     pub fn converts(&self, from: Element, to: Element) -> bool {
-        self.conversions.contains(&(from, to))
+        self.conversions.iter().any(|group| group.contains(&(from, to)))
     }
 
     /// Whether the atomic on global memory is an instruction.
     pub fn has_atomic(&self, op: AtomicOp, element: Element) -> bool {
-        self.atomics.contains(&(op, element))
+        self.atomics.iter().any(|group| group.contains(&(op, element)))
     }
 
     /// What to ask LLVM for.

@@ -3,76 +3,19 @@
 
 use tegula_ir::ops::UnaryOp;
 
-use super::AtomicOp::{Add, And, CompareExchange, Exchange, Max, Min, Or, Xor};
-use super::Element::{BF16, F8E4M3, F8E5M2, F16, F32, F64, I32, I64};
-use super::{Architecture, AtomicOp, Convergence, Element, Family, ShuffleKind};
+use super::AtomicOp::Add;
+use super::Element::{BF16, F8E4M3, F8E5M2, F16, F32, F64};
+use super::{Architecture, AtomicOp, Element, Family, INTEGER_ATOMICS};
 
 const KIB: u32 = 1024;
 
-const ATOMICS_SM80: &[(AtomicOp, Element)] = &[
-    (Add, I32),
-    (Add, I64),
-    (Add, F16),
-    (Add, F32),
-    (Add, F64),
-    (Min, I32),
-    (Min, I64),
-    (Max, I32),
-    (Max, I64),
-    (And, I32),
-    (And, I64),
-    (Or, I32),
-    (Or, I64),
-    (Xor, I32),
-    (Xor, I64),
-    (Exchange, I32),
-    (Exchange, I64),
-    (CompareExchange, I32),
-    (CompareExchange, I64),
-];
+const FLOAT_ATOMICS: &[(AtomicOp, Element)] = &[(Add, F16), (Add, F32), (Add, F64)];
 
-const ATOMICS_SM90: &[(AtomicOp, Element)] = &[
-    (Add, I32),
-    (Add, I64),
-    (Add, F16),
-    (Add, BF16),
-    (Add, F32),
-    (Add, F64),
-    (Min, I32),
-    (Min, I64),
-    (Max, I32),
-    (Max, I64),
-    (And, I32),
-    (And, I64),
-    (Or, I32),
-    (Or, I64),
-    (Xor, I32),
-    (Xor, I64),
-    (Exchange, I32),
-    (Exchange, I64),
-    (CompareExchange, I32),
-    (CompareExchange, I64),
-];
-
-const CONVERSIONS_SM80: &[(Element, Element)] =
+const CONVERSIONS: &[(Element, Element)] =
     &[(F32, F16), (F16, F32), (F32, BF16), (BF16, F32), (F64, F32), (F32, F64), (F64, F16), (F16, F64)];
 
-const CONVERSIONS_SM89: &[(Element, Element)] = &[
-    (F32, F16),
-    (F16, F32),
-    (F32, BF16),
-    (BF16, F32),
-    (F64, F32),
-    (F32, F64),
-    (F64, F16),
-    (F16, F64),
-    (F32, F8E4M3),
-    (F32, F8E5M2),
-    (F16, F8E4M3),
-    (F16, F8E5M2),
-    (F8E4M3, F16),
-    (F8E5M2, F16),
-];
+const CONVERSIONS_FP8: &[(Element, Element)] =
+    &[(F32, F8E4M3), (F32, F8E5M2), (F16, F8E4M3), (F16, F8E5M2), (F8E4M3, F16), (F8E5M2, F16)];
 
 /// What all architectures of the family share.
 const BASE: Architecture = Architecture {
@@ -88,15 +31,8 @@ const BASE: Architecture = Architecture {
     max_access_bytes: 16,
     shared_banks: 32,
     shared_bank_bytes: 4,
-    max_registers: 255,
-    shuffle: ShuffleKind::ShflSync,
-    convergence: Convergence::Independent,
-    conversions: CONVERSIONS_SM80,
-    atomics: ATOMICS_SM80,
-    fp8_saturates: true,
-    nan_min_max: true,
-    packed_f16: true,
-    bf16_arithmetic: false,
+    conversions: &[CONVERSIONS],
+    atomics: &[INTEGER_ATOMICS, FLOAT_ATOMICS],
     // `ex2.approx` and its like are off by up to two units in the last place.
     native_math: &[],
     approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos, UnaryOp::Tanh],
@@ -115,7 +51,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         name: "sm_89",
         description: "Ada (RTX 40, L4, L40)",
         features: "+ptx81",
-        conversions: CONVERSIONS_SM89,
+        conversions: &[CONVERSIONS, CONVERSIONS_FP8],
         ..BASE
     },
     Architecture {
@@ -123,9 +59,8 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         description: "Hopper (H100, H200)",
         features: "+ptx83",
         max_shared_bytes: 227 * KIB,
-        conversions: CONVERSIONS_SM89,
-        atomics: ATOMICS_SM90,
-        bf16_arithmetic: true,
+        conversions: &[CONVERSIONS, CONVERSIONS_FP8],
+        atomics: &[INTEGER_ATOMICS, FLOAT_ATOMICS, &[(Add, BF16)]],
         ..BASE
     },
 ];

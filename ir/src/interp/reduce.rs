@@ -8,23 +8,8 @@ use smallvec::SmallVec;
 use super::buf::{Buf, Elems};
 use super::shape::{count, positions, strides};
 use crate::numeric::{FloatFormat, eval, float, int};
-use crate::ops::{ArgReduceKind, BinaryOp, CmpOp, ReduceKind, ScanKind};
+use crate::ops::{ArgReduceKind, CmpOp, ReduceKind, ScanKind};
 use crate::types::{ScalarType, Shape};
-
-/// The binary function that a reduction repeats.
-pub fn combiner(kind: ReduceKind) -> BinaryOp {
-    match kind {
-        ReduceKind::Sum => BinaryOp::Add,
-        ReduceKind::Prod => BinaryOp::Mul,
-        ReduceKind::Min => BinaryOp::Min,
-        ReduceKind::Max => BinaryOp::Max,
-        ReduceKind::MinNan => BinaryOp::MinNan,
-        ReduceKind::MaxNan => BinaryOp::MaxNan,
-        ReduceKind::And => BinaryOp::And,
-        ReduceKind::Or => BinaryOp::Or,
-        ReduceKind::Xor => BinaryOp::Xor,
-    }
-}
 
 /// How partial results of floats of type `t` are rounded.
 fn accumulator(t: ScalarType, precise: bool) -> FloatFormat {
@@ -70,7 +55,7 @@ fn fold<T: Copy>(v: &[T], axes: &Axes, run: &[usize], mut f: impl FnMut(T, T) ->
 
 /// Reduces over axes.
 pub fn reduce(kind: ReduceKind, t: ScalarType, precise: bool, x: &Buf, shape: &[u32], axes: &[u8]) -> Buf {
-    let op = combiner(kind);
+    let op = kind.combiner();
     let axes = Axes::new(shape, axes);
     let run = axes.run();
     match x {
@@ -113,12 +98,7 @@ pub fn arg_reduce(kind: ArgReduceKind, t: ScalarType, x: &Buf, shape: &[u32], ax
 
 /// Inclusive scan along an axis.
 pub fn scan(kind: ScanKind, t: ScalarType, precise: bool, x: &Buf, shape: &[u32], axis: u8, reverse: bool) -> Buf {
-    let op = match kind {
-        ScanKind::Sum => BinaryOp::Add,
-        ScanKind::Prod => BinaryOp::Mul,
-        ScanKind::Min => BinaryOp::Min,
-        ScanKind::Max => BinaryOp::Max,
-    };
+    let op = kind.reduction().combiner();
     let axes = Axes::new(shape, &[axis]);
     let mut run = axes.run();
     if reverse {

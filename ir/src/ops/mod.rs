@@ -693,6 +693,21 @@ impl OpKind {
         values
     }
 
+    /// Whether each element of the result depends on the same elements of the operands alone.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Self::Unary { .. }
+                | Self::Binary { .. }
+                | Self::Compare { .. }
+                | Self::Select { .. }
+                | Self::Fma { .. }
+                | Self::Cast { .. }
+                | Self::Bitcast { .. }
+                | Self::PtrAdd { .. }
+        )
+    }
+
     /// The nested blocks in order.
     pub fn blocks(&self) -> SmallVec<[Block; 2]> {
         match self {

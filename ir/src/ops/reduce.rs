@@ -1,6 +1,6 @@
 //! Attributes of reductions and scans.
 
-use super::arith::named_enum;
+use super::arith::{BinaryOp, named_enum};
 
 named_enum! {
     /// Functions of [`super::OpKind::Reduce`].
@@ -47,5 +47,34 @@ named_enum! {
         Min = "min",
         /// Prefix maxima (NaN passed over).
         Max = "max",
+    }
+}
+
+impl ReduceKind {
+    /// The binary function that the reduction repeats.
+    pub fn combiner(self) -> BinaryOp {
+        match self {
+            Self::Sum => BinaryOp::Add,
+            Self::Prod => BinaryOp::Mul,
+            Self::Min => BinaryOp::Min,
+            Self::Max => BinaryOp::Max,
+            Self::MinNan => BinaryOp::MinNan,
+            Self::MaxNan => BinaryOp::MaxNan,
+            Self::And => BinaryOp::And,
+            Self::Or => BinaryOp::Or,
+            Self::Xor => BinaryOp::Xor,
+        }
+    }
+}
+
+impl ScanKind {
+    /// The reduction whose partial results the scan gives.
+    pub fn reduction(self) -> ReduceKind {
+        match self {
+            Self::Sum => ReduceKind::Sum,
+            Self::Prod => ReduceKind::Prod,
+            Self::Min => ReduceKind::Min,
+            Self::Max => ReduceKind::Max,
+        }
     }
 }

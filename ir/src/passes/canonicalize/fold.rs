@@ -54,21 +54,10 @@ fn scalar(e: &mut Emitter<'_>, v: Value) -> Option<Value> {
 pub fn uniform(e: &mut Emitter<'_>, kind: &OpKind, result: Value) -> Option<Value> {
     let ty = e.f.ty(result).clone();
     let shape = ty.tile()?.shape.clone();
-    let elementwise = matches!(
-        kind,
-        OpKind::Unary { .. }
-            | OpKind::Binary { .. }
-            | OpKind::Compare { .. }
-            | OpKind::Select { .. }
-            | OpKind::Fma { .. }
-            | OpKind::Cast { .. }
-            | OpKind::Bitcast { .. }
-            | OpKind::PtrAdd { .. }
-    );
     let is_uniform = |v: Value| {
         matches!(e.f.def_kind(v), Some(OpKind::Splat { .. } | OpKind::Constant { .. })) || e.f.ty(v).tile().is_none()
     };
-    if !elementwise || !kind.operands().into_iter().all(is_uniform) {
+    if !kind.is_elementwise() || !kind.operands().into_iter().all(is_uniform) {
         return None;
     }
     let mut scalar_kind = kind.clone();

@@ -98,12 +98,7 @@ impl Gen<'_> {
             self.value(op, Info::ANY);
             return;
         }
-        let as_reduce = match kind {
-            ScanKind::Sum => ReduceKind::Sum,
-            ScanKind::Prod => ReduceKind::Prod,
-            ScanKind::Min => ReduceKind::Min,
-            ScanKind::Max => ReduceKind::Max,
-        };
+        let as_reduce = kind.reduction();
         if let Some(info) = self.allowed(info::reduce(as_reduce, t, u64::from(shape[axis]), self.info(x))) {
             let v = self.hidden(op);
             self.offer_sum(v, info);
