@@ -6,7 +6,7 @@ use inkwell::llvm_sys::LLVMAtomicOrdering;
 use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode as Opcode};
 use tegula_codegen::elementwise::{Conversion, NativeOps, convert};
 use tegula_codegen::emit::{Emitter, GLOBAL, MemoryFlags, Val};
-use tegula_codegen::gpu::GpuTarget;
+use tegula_codegen::gpu::{GpuTarget, assertion_text};
 use tegula_codegen::session::LineTableKind;
 use tegula_codegen::target::{Architecture, Element};
 use tegula_ir::ops::{Rounding, Scope, UnaryOp};
@@ -233,8 +233,12 @@ impl GpuTarget for Amdgpu {
         }
     }
 
-    /// Traps. The driver has no way to take a message from a kernel that stops.
-    fn fail(&self, e: &Emitter<'_, '_>, _message: &str, _location: &str) {
+    /// Prints the message and traps: the trap itself tells the driver only that there was one.
+    fn fail(&self, e: &Emitter<'_, '_>, message: &str, location: &str) {
+        let text = assertion_text(message, location);
+        self.print(e, &text.replace('%', "%%"), &[]);
+        // The record is to be in memory when the host looks.
+        e.fence(LLVMAtomicOrdering::LLVMAtomicOrderingRelease, "");
         e.intrinsic_void("llvm.trap", &[], &[]);
     }
 

@@ -7,6 +7,7 @@ use tegula_ir::Function;
 use tegula_ir::diag::Diagnostic;
 use tegula_ir::exec::{ExecError, Executor, HostArg, check_args};
 use tegula_ir::numeric::eval;
+use tegula_ir::ops::OpKind;
 use tegula_vgpu::launch::{Argument, Launch, Outcome};
 use tegula_vgpu::memory::{Fill, GlobalMemory};
 use tegula_vgpu::{gcn, ptx};
@@ -104,20 +105,23 @@ impl Executor for VirtualGpu {
             let index = param.param as usize;
             launch = launch.arg(argument(function, &args[index], bases[index], index, param));
         }
-        let outcome = if grid.contains(&0) {
-            Outcome::default()
+        let (result, outcome) = if grid.contains(&0) {
+            (Ok(()), Outcome::default())
         } else {
             match &code {
                 Code::Ptx(text) => {
                     let module = ptx::Module::load(text, None, &memory).map_err(fault)?;
-                    module.launch(&memory, &launch).map_err(fault)?
+                    module.launch_on(&memory, &launch, &ptx::Model::for_target(module.target()), None)
                 }
                 Code::CodeObject(bytes) => {
                     let module = gcn::Module::load(bytes).map_err(fault)?;
-                    module.launch(&launch, &memory).map_err(fault)?
+                    module.launch_on(&launch, &memory, None)
                 }
             }
         };
+        if let Err(error) = result {
+            return Err(failed_assertion(function, &error, &outcome).unwrap_or_else(|| fault(error)));
+        }
         if let Some(finding) = outcome.findings.first() {
             return Err(ExecError::Kernel(Diagnostic::error(finding.to_string()).at(function.locs.get(function.loc))));
         }
@@ -126,7 +130,7 @@ impl Executor for VirtualGpu {
                 copy_out(&memory, base, &mut t.data).map_err(fault)?;
             }
         }
-        Ok(outcome.printed)
+        Ok(by_program(&outcome.printed))
     }
 }
 
@@ -155,6 +159,38 @@ fn copy_out(memory: &GlobalMemory, address: u64, data: &mut [u8]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// The error of an assertion that failed, if that is why the kernel stopped.
+fn failed_assertion(function: &Function, error: &tegula_vgpu::error::Error, outcome: &Outcome) -> Option<ExecError> {
+    let tegula_vgpu::error::Error::Trap { program: [x, y, z], .. } = error else { return None };
+    let op = gpu::failed_assertion(function, &outcome.printed)?;
+    let OpKind::Assert { message, .. } = function.kind(op) else { return None };
+    let at = function.locs.get(function.op(op).loc);
+    let diagnostic = Diagnostic::error(format!("assertion failed: {message}")).at(at);
+    Some(ExecError::Kernel(diagnostic.note(format!("in program ({x}, {y}, {z})"))))
+}
+
+/// Printed text with the lines of programs in the order of their numbers, as programs run in any order.
+fn by_program(printed: &str) -> String {
+    let mut lines: Vec<([u32; 3], String)> = Vec::new();
+    for line in printed.split_inclusive('\n') {
+        match (program_of(line), lines.last_mut()) {
+            (Some(program), _) => lines.push((program, line.to_owned())),
+            // A message may have several lines.
+            (None, Some((_, text))) => text.push_str(line),
+            (None, None) => lines.push(([0; 3], line.to_owned())),
+        }
+    }
+    lines.sort_by_key(|&([x, y, z], _)| [z, y, x]);
+    lines.into_iter().map(|(_, text)| text).collect()
+}
+
+/// The program that printed a line: `program (x, y, z): ...`.
+fn program_of(line: &str) -> Option<[u32; 3]> {
+    let (numbers, _) = line.strip_prefix("program (")?.split_once("): ")?;
+    let numbers: Vec<u32> = numbers.split(", ").map(str::parse).collect::<Result<_, _>>().ok()?;
+    numbers.try_into().ok()
 }
 
 /// One argument of the launch.

@@ -18,6 +18,7 @@ pub mod gcn;
 pub mod launch;
 pub mod memory;
 pub mod numeric;
+mod printf;
 pub mod ptx;
 pub mod sanitizer;
 pub mod tool;

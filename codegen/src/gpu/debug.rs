@@ -1,7 +1,8 @@
 //! Prints and asserts.
 
 use inkwell::IntPredicate::{NE, ULT};
-use tegula_ir::function::Value;
+use tegula_ir::function::{Function, Op, Value};
+use tegula_ir::ops::OpKind;
 use tegula_ir::types::{Elem, ScalarType};
 
 use super::lowering::{Lowering, Result};
@@ -149,6 +150,29 @@ impl<'c> Lowering<'_, 'c, '_> {
             ("%llu", e.zext_or_trunc(value, 64))
         }
     }
+}
+
+/// What a kernel prints when an assertion fails, on targets whose drivers have no form of their own.
+pub fn assertion_text(message: &str, location: &str) -> String {
+    format!("{location}: assertion failed: {message}\n")
+}
+
+/// The assertion of `function` that failed, by what the kernel printed before it stopped: as [`assertion_text`] has it, or
+/// as CUDA's driver does.
+pub fn failed_assertion(function: &Function, printed: &str) -> Option<Op> {
+    let mut found = None;
+    function.walk(|_, op| {
+        let OpKind::Assert { message, .. } = function.kind(op) else { return };
+        let at = function.locs.get(function.op(op).loc);
+        let ours = assertion_text(message, &at.to_string());
+        let start = format!("{}:{}: ", at.file, at.line);
+        let end = format!("Assertion `{message}` failed.");
+        let is_cuda = || printed.lines().any(|line| line.starts_with(&start) && line.ends_with(&end));
+        if found.is_none() && (printed.contains(&ours) || is_cuda()) {
+            found = Some(op);
+        }
+    });
+    found
 }
 
 /// Arguments that one print takes.

@@ -56,6 +56,7 @@ mod spread;
 mod target;
 
 pub use compile::{LlvmText, Optimized, Options, lower_and_optimize};
+pub use debug::{assertion_text, failed_assertion};
 pub use kernel::lower_kernel;
 pub use prepare::{pass_list, prepare};
 pub use target::GpuTarget;

@@ -60,6 +60,8 @@ pub struct CodeObject {
     pub globals: HashMap<String, (u64, u64)>,
     /// Line information, where the file has any: address, file, line and column, by address.
     pub lines: Vec<crate::gcn::lines::LineRow>,
+    /// The formats that kernels print with, by number.
+    pub print_formats: HashMap<u32, crate::gcn::printf::PrintFormat>,
 }
 
 fn bad(message: impl Into<String>) -> Error {
@@ -113,11 +115,14 @@ impl CodeObject {
 
         let sections = header.sections(endian, bytes).map_err(elf)?;
         let mut kernels = Vec::new();
+        let mut print_formats = HashMap::new();
         for section in sections.iter().filter(|section| section.sh_type(endian) == SHT_NOTE) {
             let Some(mut notes) = section.notes(endian, bytes).map_err(elf)? else { continue };
             while let Some(note) = notes.next().map_err(elf)? {
                 if note.name() == b"AMDGPU" && note.n_type(endian).0 == NT_AMDGPU_METADATA {
-                    kernels.extend(metadata::parse(note.desc())?);
+                    let metadata = metadata::parse(note.desc())?;
+                    kernels.extend(metadata.kernels);
+                    print_formats.extend(metadata.print_formats);
                 }
             }
         }
@@ -196,6 +201,6 @@ impl CodeObject {
             if section.sh_type(endian) == SHT_NOBITS { None } else { section.data(endian, bytes).ok() }
         };
         let lines = crate::gcn::lines::read(section_data);
-        Ok(Self { arch, version, image, code, relocations, kernels, functions, globals, lines })
+        Ok(Self { arch, version, image, code, relocations, kernels, functions, globals, lines, print_formats })
     }
 }

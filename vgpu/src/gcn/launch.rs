@@ -9,7 +9,8 @@ use crate::gcn::elf::{CodeObject, ElfKernel};
 use crate::gcn::exec::Hazards;
 use crate::gcn::exec::state::{Env, Group, Mode, PRIVATE_APERTURE, SHARED_APERTURE, Wave, WaveState};
 use crate::gcn::inst::sreg;
-use crate::gcn::metadata::ArgumentKind;
+use crate::gcn::metadata::{ArgumentInfo, ArgumentKind};
+use crate::gcn::printf;
 use crate::gcn::program::Program;
 use crate::gcn::sched::Workgroup;
 use crate::launch::{Launch, Outcome};
@@ -42,7 +43,7 @@ impl Drop for Temporary<'_> {
 }
 
 /// The kernarg segment: the caller's arguments and the hidden ones.
-fn kernarg(kernel: &ElfKernel, launch: &Launch) -> Result<Vec<u8>> {
+fn kernarg(kernel: &ElfKernel, launch: &Launch, prints: u64) -> Result<Vec<u8>> {
     let info = &kernel.info;
     let explicit: Vec<_> = info.args.iter().filter(|arg| arg.kind == ArgumentKind::Explicit).collect();
     if explicit.len() != launch.args.len() {
@@ -90,7 +91,8 @@ fn kernarg(kernel: &ElfKernel, launch: &Launch) -> Result<Vec<u8>> {
             "dynamic_lds_size" => u64::from(launch.dynamic_shared),
             "shared_base" => SHARED_APERTURE >> 32,
             "private_base" => PRIVATE_APERTURE >> 32,
-            // Whole workgroups only, no offsets; no buffers for printing, calls of the host, heaps and queues.
+            "printf_buffer" => prints,
+            // Whole workgroups only, no offsets; no buffers for calls of the host, heaps and queues.
             _ => 0,
         };
         let size = (arg.size as usize).min(8);
@@ -138,7 +140,7 @@ pub(crate) fn run(
     memory: &GlobalMemory,
     trace: Option<&Tracer<'_>>,
 ) -> (Result<()>, Outcome) {
-    let prepared = match Prepared::new(object.arch, program, kernel, launch, memory) {
+    let prepared = match Prepared::new(object, program, kernel, launch, memory) {
         Ok(prepared) => prepared,
         Err(error) => return (Err(error), Outcome::default()),
     };
@@ -164,7 +166,12 @@ pub(crate) fn run(
     let (result, mut counters) = run_workgroups(&env, kernel, launch, &prepared);
     counters.occupancy = occupancy(object.arch, &kernel.descriptor, launch, prepared.lds);
     let (findings, findings_dropped) = report.finish();
-    (result, Outcome { counters, findings, findings_dropped, printed: String::new() })
+    let printed = prepared.prints.as_ref().map(|buffer| printf::read(&object.print_formats, memory, buffer.address));
+    let (result, printed) = match printed.transpose() {
+        Ok(printed) => (result, printed.unwrap_or_default()),
+        Err(error) => (result.and(Err(error)), String::new()),
+    };
+    (result, Outcome { counters, findings, findings_dropped, printed })
 }
 
 /// What all workgroups of a launch start from.
@@ -173,13 +180,15 @@ struct Prepared<'a> {
     addresses: Addresses,
     /// Bytes of LDS that a workgroup has.
     lds: u32,
+    /// What kernels print to, if they do.
+    prints: Option<Temporary<'a>>,
     /// Held until the launch is over.
     _memory: [Temporary<'a>; 3],
 }
 
 impl<'a> Prepared<'a> {
     fn new(
-        arch: Arch,
+        object: &CodeObject,
         program: &Program,
         kernel: &ElfKernel,
         launch: &Launch,
@@ -187,9 +196,14 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self> {
         let lds =
             kernel.descriptor.group_segment_bytes.max(kernel.info.lds_bytes).saturating_add(launch.dynamic_shared);
-        check(arch, kernel, launch, lds)?;
+        check(object.arch, kernel, launch, lds)?;
         program.check_entry(&kernel.info.name, kernel.entry)?;
-        let mut arguments = kernarg(kernel, launch)?;
+        let takes_prints = |arg: &ArgumentInfo| arg.kind == ArgumentKind::Hidden("printf_buffer".to_owned());
+        let prints = match kernel.info.args.iter().any(takes_prints) {
+            true => Some(Temporary::new(memory, "print buffer", &printf::empty())?),
+            false => None,
+        };
+        let mut arguments = kernarg(kernel, launch, prints.as_ref().map_or(0, |buffer| buffer.address))?;
         // Argument blocks come from pools of whole cache lines, and compilers load up to the end of an aligned group.
         arguments.resize(arguments.len().next_multiple_of(64), 0);
         let segment = Temporary::new(memory, "kernel arguments", &arguments)?;
@@ -197,7 +211,7 @@ impl<'a> Prepared<'a> {
         let packet = Temporary::new(memory, "dispatch packet", &packet)?;
         let queue = Temporary::new(memory, "queue", &[0; 256])?;
         let addresses = Addresses { kernarg: segment.address, dispatch: packet.address, queue: queue.address };
-        Ok(Self { arguments, addresses, lds, _memory: [segment, packet, queue] })
+        Ok(Self { arguments, addresses, lds, prints, _memory: [segment, packet, queue] })
     }
 }
 

@@ -1,8 +1,10 @@
 //! The metadata note of a code object: the kernels, their arguments and their resources, as MessagePack.
 
 use crate::error::{Error, Location, Result};
+use crate::gcn::printf::{self, PrintFormat};
 use rmpv::Value;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// What a kernel argument is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,14 +73,27 @@ fn text(map: &Value, key: &str) -> Option<String> {
     get(map, key).and_then(Value::as_str).map(str::to_owned)
 }
 
+/// What the metadata of a code object says.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// Its kernels.
+    pub kernels: Vec<KernelInfo>,
+    /// The formats that kernels print with, by number.
+    pub print_formats: HashMap<u32, PrintFormat>,
+}
+
 /// Reads the descriptor of an `NT_AMDGPU_METADATA` note.
-pub fn parse(mut note: &[u8]) -> Result<Vec<KernelInfo>> {
+pub fn parse(mut note: &[u8]) -> Result<Metadata> {
     let value = rmpv::decode::read_value_with_max_depth(&mut note, 64)
         .map_err(|error| bad(format!("the metadata note is no MessagePack: {error}")))?;
     let Some(kernels) = get(&value, "amdhsa.kernels").and_then(Value::as_array) else {
         return Err(bad("the metadata note has no `amdhsa.kernels`"));
     };
-    kernels.iter().map(kernel).collect()
+    let formats = get(&value, "amdhsa.printf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Ok(Metadata {
+        kernels: kernels.iter().map(kernel).collect::<Result<_>>()?,
+        print_formats: formats.iter().filter_map(Value::as_str).map(printf::parse).collect::<Result<_>>()?,
+    })
 }
 
 fn kernel(map: &Value) -> Result<KernelInfo> {

@@ -32,6 +32,7 @@ pub mod isa;
 mod launch;
 pub mod lines;
 pub mod metadata;
+pub mod printf;
 mod program;
 mod sched;
 mod text;
@@ -113,7 +114,7 @@ impl Module {
         self.kernel(&launch.entry)?.launch(launch, memory)
     }
 
-    /// Runs a kernel, traced or not. When it fails, the outcome tells what was found before.
+    /// Runs a kernel, traced or not. When it fails, the outcome tells what was found and printed before.
     pub fn launch_on(
         &self,
         launch: &Launch,
@@ -229,7 +230,7 @@ impl Kernel<'_> {
         result.map(|()| outcome)
     }
 
-    /// Runs it, traced or not. When it fails, the outcome tells what was found before.
+    /// Runs it, traced or not. When it fails, the outcome tells what was found and printed before.
     pub fn launch_on(
         &self,
         launch: &Launch,
