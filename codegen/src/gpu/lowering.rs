@@ -19,8 +19,9 @@ use crate::emit::{Emitter, Val};
 use crate::error::CodegenError;
 use crate::session::{LineTable, SourceLocation};
 
-/// The most elements of a tile that one thread may hold. A thread has about 250 registers of 32 bits; tiles some way
-/// beyond that live in memory, and far beyond it code grows until compilation takes minutes.
+/// The most elements of a tile that one thread may hold. A thread has about 250 registers of 32 bits and keeps the rest in
+/// memory of its own, which is slow but works. The limit is there for LLVM, whose time grows with the square of the
+/// number: for a softmax on sm_90a about 1 s of 128 elements a thread, 2 s of 256, 10 s of 512.
 const MAX_REGISTERS: u32 = 512;
 
 /// Shorthand of this module's results.
@@ -241,10 +242,16 @@ impl<'a, 'c, 'm> Lowering<'a, 'c, 'm> {
         }
         let registers = layout.in_size(tegula_ir::layout::Dim::Register);
         if registers > MAX_REGISTERS {
+            let enough = self.f.num_warps * registers.div_ceil(MAX_REGISTERS).next_power_of_two();
+            let way_out = if enough <= arch.max_threads / arch.warp_size {
+                format!("use more warps ({enough} would do), or a smaller tile in a loop")
+            } else {
+                "no number of warps is enough; use a smaller tile in a loop".to_owned()
+            };
             return Err(self.unsupported(
                 "tile",
                 format!("of {:?} with {registers} elements a thread", tile.shape),
-                &format!("a thread holds at most {MAX_REGISTERS}; use more warps, or a smaller tile in a loop"),
+                &format!("a thread holds at most {MAX_REGISTERS}; {way_out}"),
             ));
         }
         Ok(layout)
