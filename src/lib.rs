@@ -20,14 +20,23 @@ pub use tegula_runtime as runtime;
 pub use tegula_runtime::{Device, Error, Result};
 pub use tegula_tuner as tuner;
 
+/// What code made by the macros refers to. Not for use by hand: it changes without notice.
 #[doc(hidden)]
-pub use tegula_lang::__private;
+pub mod __private {
+    pub use tegula_lang::__private::*;
+
+    /// For [`embed!`](crate::embed).
+    pub mod embed {
+        pub use tegula_artifact::cpu::abi::{KernelFn, LaunchContext};
+        pub use tegula_runtime::embedded::register;
+    }
+}
 
 /// Everything a kernel and its host side need.
 pub mod prelude {
     pub use crate::{Staged, device, kernel};
     pub use tegula_lang::prelude::*;
-    pub use tegula_runtime::{Device, Launch};
+    pub use tegula_runtime::{Device, Launch, WarmUp};
     pub use tegula_tuner::{Records, Tuned};
 }
 
@@ -37,5 +46,21 @@ pub mod prelude {
 macro_rules! kernel_list {
     ($($($segment:ident)::+),* $(,)?) => {
         &[$(<$($segment)::+::Listing as $crate::__private::Listed>::INFO),*]
+    };
+}
+
+/// Makes the kernels that the build script compiled (with the crate `tegula-build`) known to the launcher, which takes
+/// them where they fit and compiles the others. Call it before the first launch, in the package of the build script.
+///
+/// ```ignore
+/// fn main() {
+///     tegula::embed!();
+///     let device = tegula::Device::best();
+/// }
+/// ```
+#[macro_export]
+macro_rules! embed {
+    () => {
+        include!(concat!(env!("OUT_DIR"), "/tegula_embed.rs"))
     };
 }

@@ -35,6 +35,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Say what was found on this machine, what is missing, and how to get it.
     Doctor(Json),
+    /// Write a kernel's code with a header and a launcher for hosts in other languages.
+    Export(ExportArgs),
     /// Show, verify and remove the compiled kernels that are kept on disk.
     Cache(CacheArgs),
 }
@@ -255,4 +257,37 @@ fn seconds(text: &str) -> Result<f64, String> {
     } else {
         Err("it is not a time to wait".into())
     }
+}
+
+/// Arguments of `tegula export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// The kernel and what is chosen of it.
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// What to compile for, separated by commas: cpu (or cpu:x86-64-v4 and its like), sm_80, sm_90a, gfx942.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "cpu")]
+    pub targets: Vec<String>,
+    /// The language of the hosts.
+    #[arg(long, value_enum, default_value_t = Language::C)]
+    pub lang: Language,
+    /// What may be promised of the arguments: any, contiguous, or aligned (see the book); each launch checks it.
+    #[arg(long, default_value = "any")]
+    pub class: String,
+    /// The name of the functions; without it the kernel's, with the element type chosen.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// The folder to write to.
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Languages of hosts.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// C, and whatever can call it.
+    C,
 }

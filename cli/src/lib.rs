@@ -71,6 +71,7 @@ fn dispatch(library: &Library, command: &Command) -> Result<()> {
         Command::Measure => commands::tune::measure(library),
         Command::Demo(args) => commands::demo::run(library, args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Export(args) => commands::export::run(library, args),
         Command::Cache(args) => commands::cache::run(args),
     }
 }

@@ -95,6 +95,17 @@ pub enum Error {
         /// The problems, rendered with the lines of source they belong to.
         message: String,
     },
+    /// The kernel would have to be compiled, and this program has no compiler.
+    #[error(
+        "kernel `{kernel}` is not embedded for {target} and such arguments, and this program has no compiler; add it to \
+         the build script's list, or build with the feature `compiler`"
+    )]
+    NoCompiler {
+        /// The kernel.
+        kernel: String,
+        /// What it would have to be compiled for.
+        target: String,
+    },
     /// The launch asks for more than the device has.
     #[error("kernel `{kernel}` cannot be launched: {limit}")]
     InvalidLaunch {

@@ -49,9 +49,7 @@ pub fn names() -> Vec<String> {
 }
 
 /// Threads that the CPU executor uses.
-pub fn cpu_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get())
-}
+pub use crate::backend::cpu::threads as cpu_threads;
 
 /// A kernel compiled for the CPU, to be launched again and again on host tensors.
 #[derive(Debug)]

@@ -9,18 +9,25 @@
 //! | [`dynamic`] | kernels and tensors whose types are known at run time |
 //! | [`interop`] | memory shared with other libraries |
 //! | [`launch`] | from a call to a running kernel |
+//! | [`warm_up`] | compiling many kernels before they are launched |
 //! | [`cache`] | compiled kernels |
+//! | [`embedded`] | kernels compiled when the program was built |
 //! | [`compiler`] | from Tile IR to code for any target, without a device |
 //! | [`executors`] | everything that runs a kernel on host data, by name |
 //! | [`backend`] | what the runtime asks of a kind of device |
+//!
+//! Without the feature `compiler` the crate needs no LLVM, and only embedded kernels can be launched.
 
 pub mod backend;
 pub mod cache;
+#[cfg(feature = "compiler")]
 pub mod compiler;
 pub mod device;
 pub mod dynamic;
 pub mod element;
+pub mod embedded;
 pub mod error;
+#[cfg(feature = "compiler")]
 pub mod executors;
 pub mod interop;
 pub mod launch;
@@ -28,7 +35,9 @@ pub mod pinned;
 pub mod registry;
 pub mod stream;
 pub mod tensor;
+#[cfg(feature = "compiler")]
 pub mod virtual_gpu;
+pub mod warm_up;
 
 pub use device::Device;
 pub use error::{Error, Result};
@@ -36,3 +45,4 @@ pub use launch::{Launch, LaunchOptions};
 pub use pinned::Pinned;
 pub use stream::{Event, Graph, Stream};
 pub use tensor::Tensor;
+pub use warm_up::{Config, WarmUp, WarmUpError};

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::backend::Backend;
-use crate::backend::cpu::CpuBackend;
+use crate::backend::cpu::{self, CpuBackend};
 use crate::backend::executor::ExecutorBackend;
 use crate::backend::gpu;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::executors;
 
 /// Opens a device by name. The same name gives the same device, with its compiled kernels.
 pub fn open(name: &str) -> Result<Device> {
@@ -19,7 +18,7 @@ pub fn open(name: &str) -> Result<Device> {
         return Ok(device.clone());
     }
     let backend: Box<dyn Backend> = match (name, name.split_once(':')) {
-        ("cpu", _) => Box::new(CpuBackend::new(executors::cpu_threads())),
+        ("cpu", _) => Box::new(CpuBackend::new(cpu::threads())),
         (_, Some((kind @ ("cuda" | "hip"), number))) => {
             let Ok(ordinal) = number.parse() else {
                 let help = format!("a device of this kind is `{kind}:` and its number, such as `{kind}:0`");
@@ -28,11 +27,24 @@ pub fn open(name: &str) -> Result<Device> {
             gpu::open(kind, ordinal)?
         }
         // The interpreter and the virtual GPUs; any other name is an error that lists them all.
-        _ => Box::new(ExecutorBackend::new(name, description(name), executors::by_name(name)?)),
+        _ => Box::new(ExecutorBackend::new(name, description(name), executor(name)?)),
     };
     let device = Device::new(backend);
     devices.insert(name.to_owned(), device.clone());
     Ok(device)
+}
+
+#[cfg(feature = "compiler")]
+use crate::executors::by_name as executor;
+
+/// Without the compiler, of all executors only the interpreter is there.
+#[cfg(not(feature = "compiler"))]
+fn executor(name: &str) -> Result<std::sync::Arc<dyn tegula_ir::exec::Executor + Send + Sync>> {
+    if name == "interp" {
+        return Ok(std::sync::Arc::new(tegula_ir::interp::Interpreter::default()));
+    }
+    let help = "there are: cpu, interp, cuda:N, hip:N; virtual GPUs need the feature `compiler`".into();
+    Err(Error::UnknownDevice { name: name.into(), help })
 }
 
 fn description(name: &str) -> &'static str {

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compile;
 pub mod demo;
 pub mod doctor;
+pub mod export;
 pub mod kernels;
 pub mod opt;
 pub mod run;

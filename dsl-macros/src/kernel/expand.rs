@@ -128,6 +128,13 @@ fn module(
                 pub types: ::core::marker::PhantomData<fn() -> T>,
             }
 
+            impl<T, C> Kernel<T, C> {
+                /// The kernel with these build-time parameters.
+                pub fn new(comptime: C) -> Self {
+                    Self { comptime, types: ::core::marker::PhantomData }
+                }
+            }
+
             impl<T, C> #private::HasDims<Dims> for Kernel<T, C> {}
 
             /// What tools list.

@@ -6,10 +6,12 @@
 //! | [`build`] | options, and the function built from them |
 //! | [`param`] | which Rust types a kernel's parameters have |
 //! | [`comptime`] | build-time parameters chosen by name |
+//! | [`class`] | what is promised of arguments whose values are not known yet |
 //! | [`call`] | a kernel with its arguments, ready to launch |
 
 pub mod build;
 pub mod call;
+pub mod class;
 pub mod comptime;
 pub mod info;
 pub mod param;
@@ -18,6 +20,7 @@ use std::any::TypeId;
 
 pub use build::{BuildError, BuildOptions};
 pub use call::Call;
+pub use class::Class;
 pub use info::KernelInfo;
 
 use tegula_ir::Function;

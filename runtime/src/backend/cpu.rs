@@ -5,10 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
-use tegula_artifact::cpu::{CpuArg, CpuKernel, LaunchError};
-use tegula_artifact::{Artifact, Entry, Format};
-use tegula_codegen::session::MachineSpec;
-use tegula_codegen_cpu::{CpuCompiler, CpuOptions};
+use tegula_artifact::cpu::{CpuArg, CpuInfo, CpuKernel, LaunchError};
+use tegula_artifact::{Artifact, Entry};
 use tegula_ir::Function;
 use tegula_ir::numeric::eval;
 
@@ -17,11 +15,11 @@ use super::host_queue::{HostEvent, HostQueue, OwnedArg};
 use super::{
     Arg, Backend, CodeTarget, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Queue,
 };
+use crate::embedded;
 use crate::error::{Error, Result};
 
 /// The CPU device.
 pub struct CpuBackend {
-    compiler: CpuCompiler,
     threads: usize,
     queue: Arc<dyn Queue>,
     in_use: InUse,
@@ -30,12 +28,7 @@ pub struct CpuBackend {
 impl CpuBackend {
     /// A device that runs programs on this many threads.
     pub fn new(threads: usize) -> Self {
-        Self {
-            compiler: CpuCompiler::new(CpuOptions::default()),
-            threads,
-            queue: Arc::new(HostQueue::default()),
-            in_use: InUse::default(),
-        }
+        Self { threads, queue: Arc::new(HostQueue::default()), in_use: InUse::default() }
     }
 }
 
@@ -85,18 +78,26 @@ impl Backend for CpuBackend {
         // Code for this very processor: its features decide which instructions there are.
         static HOST: OnceLock<String> = OnceLock::new();
         let details = HOST.get_or_init(|| {
-            let host = MachineSpec::host();
-            format!("{} {} {}", host.triple, host.cpu, host.features)
+            #[cfg(feature = "compiler")]
+            {
+                let host = tegula_codegen::session::MachineSpec::host();
+                format!("{} {} {}", host.triple, host.cpu, host.features)
+            }
+            #[cfg(not(feature = "compiler"))]
+            String::new()
         });
         Some(CodeTarget { name: "cpu".into(), details: details.clone() })
     }
 
+    #[cfg(feature = "compiler")]
     fn compile(&self, function: &Function) -> Result<Artifact> {
-        let compiled = self.compiler.object(function).map_err(|e| compile_error(function, e.to_string()))?;
+        let compiled = tegula_codegen_cpu::CpuCompiler::default()
+            .object(function)
+            .map_err(|e| compile_error(function, e.to_string()))?;
         Ok(Artifact {
             kernel: function.name.clone(),
             target: "cpu".into(),
-            format: Format::Object,
+            format: tegula_artifact::Format::Object,
             entry: Entry::Cpu(compiled.info),
             code: compiled.object,
         })
@@ -106,8 +107,12 @@ impl Backend for CpuBackend {
         let Some(Artifact { entry: Entry::Cpu(info), code, .. }) = artifact else {
             return Err(compile_error(function, "the code is not for the CPU".into()));
         };
-        let kernel = tegula_codegen_cpu::load(function, info.clone(), code)
-            .map_err(|e| compile_error(function, e.to_string()))?;
+        let kernel = match embedded::cpu_entry(&info.symbol) {
+            // SAFETY: the build script's compiler made the code of this symbol from this Tile IR, together with `info`;
+            // it is part of the program.
+            Some(entry) if code.is_empty() => unsafe { CpuKernel::new(function, info.clone(), entry, Box::new(())) },
+            _ => link(function, info, code)?,
+        };
         Ok(Arc::new(CpuExecutable(Arc::new(Loaded { kernel, threads: self.threads }))))
     }
 
@@ -130,6 +135,22 @@ impl Backend for CpuBackend {
     fn location(&self) -> Location {
         Location::Host
     }
+}
+
+/// Links an object into this process.
+#[cfg(feature = "compiler")]
+fn link(function: &Function, info: &CpuInfo, object: &[u8]) -> Result<CpuKernel> {
+    tegula_codegen_cpu::load(function, info.clone(), object).map_err(|e| compile_error(function, e.to_string()))
+}
+
+#[cfg(not(feature = "compiler"))]
+fn link(function: &Function, _: &CpuInfo, _: &[u8]) -> Result<CpuKernel> {
+    Err(compile_error(function, "its code is not linked into this program".into()))
+}
+
+/// Threads that a machine runs at a time.
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 fn compile_error(function: &Function, message: String) -> Error {

@@ -76,10 +76,9 @@ pub trait Backend: Send + Sync {
     /// called where there is a [`Backend::code_target`].
     ///
     /// # Errors
-    /// [`crate::Error::Compile`].
+    /// [`crate::Error::Compile`]; [`crate::Error::NoCompiler`] in programs without the compiler.
     fn compile(&self, function: &Function) -> Result<Artifact> {
-        let message = "this device runs kernels without compiling them".to_owned();
-        Err(Error::Compile { kernel: function.name.clone(), target: self.target().into(), message })
+        Err(Error::NoCompiler { kernel: function.name.clone(), target: self.target().into() })
     }
 
     /// What tells apart code that only this device's driver can make and use, such as the device's model with the

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::text::{LocStyle, PrintOptions, print_function};
 
@@ -34,6 +35,11 @@ impl CacheKey {
     #[must_use]
     pub fn for_driver(self, driver: &CodeTarget) -> Self {
         Self::hash(&["driver", &self.to_string(), &driver.name, &driver.details])
+    }
+
+    /// The key of code that is there already.
+    pub fn of_artifact(artifact: &Artifact) -> Self {
+        Self::hash(&["artifact", &blake3::hash(&artifact.to_bytes()).to_hex()])
     }
 
     /// The key with these bytes.
@@ -80,7 +86,10 @@ impl fmt::Debug for CacheKey {
 /// The version of LLVM that this program compiles with.
 pub fn llvm_version() -> &'static str {
     static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    VERSION.get_or_init(tegula_codegen::llvm_version)
+    #[cfg(feature = "compiler")]
+    return VERSION.get_or_init(tegula_codegen::llvm_version);
+    #[cfg(not(feature = "compiler"))]
+    VERSION.get_or_init(|| "none".into())
 }
 
 #[cfg(test)]

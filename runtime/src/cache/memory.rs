@@ -1,5 +1,5 @@
 //! Compiled kernels of a device, in memory: each is made once, however many threads ask for it. And how one is made:
-//! from the cache on disk, or by compiling.
+//! from the kernels embedded in the program, from the cache on disk, or by compiling.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -15,6 +15,7 @@ use super::disk::{DiskCache, Outcome};
 use super::entry::CacheEntry;
 use super::key::CacheKey;
 use crate::backend::{Backend, CodeTarget, Executable};
+use crate::embedded;
 use crate::error::Result;
 use crate::launch::signature::Signature;
 
@@ -43,6 +44,8 @@ pub struct Origins {
     pub compiled: usize,
     /// From the cache on disk.
     pub disk: usize,
+    /// Compiled when the program was built.
+    pub embedded: usize,
 }
 
 type Slot = Arc<OnceLock<Result<Arc<Compiled>>>>;
@@ -54,6 +57,7 @@ pub struct KernelCache {
     disk: OnceLock<Option<Arc<DiskCache>>>,
     compiled: AtomicUsize,
     from_disk: AtomicUsize,
+    embedded: AtomicUsize,
 }
 
 impl KernelCache {
@@ -77,7 +81,7 @@ impl KernelCache {
         slot.get_or_init(|| make().map(Arc::new)).clone()
     }
 
-    /// Brings a kernel to a device: its code from the cache on disk, or compiled.
+    /// Brings a kernel to a device: its code embedded, from the cache on disk, or compiled.
     ///
     /// # Errors
     /// If the kernel does not compile, or the device does not take it.
@@ -87,18 +91,17 @@ impl KernelCache {
             return Ok(Compiled { signature: Signature::of(&function), executable });
         };
         let job = Job { cache: self, disk: self.disk(), function: &function, backend, target };
-        let (artifact, outcome) = job.artifact()?;
+        let (artifact, origin) = job.artifact()?;
         let loaded = backend.load(&function, Some(&artifact));
-        let executable = match (loaded, outcome) {
-            (Err(e), Outcome::Hit) => {
-                tracing::warn!("code of kernel `{}` from the cache is not taken, compiling it: {e}", function.name);
+        let executable = match (loaded, origin.counter(self)) {
+            (Err(e), Some(_)) if cfg!(feature = "compiler") => {
+                tracing::warn!("kept code of kernel `{}` is not taken, compiling it: {e}", function.name);
                 backend.load(&function, Some(&job.compile_again()?))?
             }
-            (loaded, Outcome::Hit) => {
-                self.from_disk.fetch_add(1, Ordering::Relaxed);
+            (loaded, counter) => {
+                counter.into_iter().for_each(|c| _ = c.fetch_add(1, Ordering::Relaxed));
                 loaded?
             }
-            (loaded, Outcome::Made) => loaded?,
         };
         Ok(Compiled { signature: Signature::of(&function), executable })
     }
@@ -109,7 +112,33 @@ impl KernelCache {
 
     /// Where the kernels came from.
     pub fn origins(&self) -> Origins {
-        Origins { compiled: self.compiled.load(Ordering::Relaxed), disk: self.from_disk.load(Ordering::Relaxed) }
+        let load = |n: &AtomicUsize| n.load(Ordering::Relaxed);
+        Origins { compiled: load(&self.compiled), disk: load(&self.from_disk), embedded: load(&self.embedded) }
+    }
+}
+
+/// Where a kernel's code came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Compiled,
+    Disk,
+    Embedded,
+}
+
+impl Origin {
+    /// What counts the kernels that were not compiled now; compilations count themselves.
+    fn counter(self, cache: &KernelCache) -> Option<&AtomicUsize> {
+        match self {
+            Self::Compiled => None,
+            Self::Disk => Some(&cache.from_disk),
+            Self::Embedded => Some(&cache.embedded),
+        }
+    }
+}
+
+impl From<Outcome> for Origin {
+    fn from(outcome: Outcome) -> Self {
+        if outcome == Outcome::Hit { Self::Disk } else { Self::Compiled }
     }
 }
 
@@ -123,27 +152,39 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The code that the device takes. It is a hit if nothing was compiled and the driver was not asked.
-    fn artifact(&self) -> Result<(Artifact, Outcome)> {
-        let Some(disk) = self.disk else {
+    /// The code that the device takes. It is from disk if nothing was compiled and the driver was not asked.
+    fn artifact(&self) -> Result<(Artifact, Origin)> {
+        if let Some(artifact) = embedded::find(self.function, &self.target.name) {
+            return Ok((self.assembled(artifact)?, Origin::Embedded));
+        }
+        // Without the compiler nothing can be made, and what other programs made is for their LLVM to link.
+        let Some(disk) = self.disk.filter(|_| cfg!(feature = "compiler")) else {
             let entry = self.compile()?;
             let entry = match self.backend.driver_target() {
                 Some(driver) => self.assemble(entry.artifact, &driver)?,
                 None => entry,
             };
-            return Ok((entry.artifact, Outcome::Made));
+            return Ok((entry.artifact, Origin::Compiled));
         };
         let key = CacheKey::new(self.function, &self.target);
         let Some(driver) = self.backend.driver_target() else {
-            return disk.get_or_make(&key, || self.compile());
+            return disk.get_or_make(&key, || self.compile()).map(|(a, o)| (a, o.into()));
         };
         let last = key.for_driver(&driver);
         if let Some(artifact) = disk.get(&last) {
-            return Ok((artifact, Outcome::Hit));
+            return Ok((artifact, Origin::Disk));
         }
         // One after the other, since a thread holds one lock of the cache at a time.
         let (code, _) = disk.get_or_make(&key, || self.compile())?;
-        disk.get_or_make(&last, || self.assemble(code, &driver))
+        disk.get_or_make(&last, || self.assemble(code, &driver)).map(|(a, o)| (a, o.into()))
+    }
+
+    /// The last form of embedded code. What the driver makes of it is kept as well.
+    fn assembled(&self, embedded: Artifact) -> Result<Artifact> {
+        let Some(driver) = self.backend.driver_target() else { return Ok(embedded) };
+        let Some(disk) = self.disk else { return Ok(self.assemble(embedded, &driver)?.artifact) };
+        let key = CacheKey::of_artifact(&embedded).for_driver(&driver);
+        disk.get_or_make(&key, || self.assemble(embedded, &driver)).map(|(artifact, _)| artifact)
     }
 
     /// Compiles in place of what the cache holds.

@@ -19,7 +19,6 @@ use super::memory::{GpuMemory, PinnedBlock, Source};
 use super::queue::{GpuEvent, GpuQueue};
 use super::{failure, target};
 use crate::backend::{Backend, CodeTarget, EventObject, Executable, HostBlock, Location, Memory, MemoryInfo, Queue};
-use crate::compiler;
 use crate::error::{Error, Result};
 
 /// What all parts of a device share.
@@ -276,8 +275,9 @@ impl Backend for GpuBackend {
         Some(CodeTarget { name: self.architecture.name.into(), details: self.architecture.features.into() })
     }
 
+    #[cfg(feature = "compiler")]
     fn compile(&self, function: &Function) -> Result<Artifact> {
-        compiler::gpu_artifact(function, self.architecture)
+        crate::compiler::gpu_artifact(function, self.architecture)
     }
 
     fn driver_target(&self) -> Option<CodeTarget> {
