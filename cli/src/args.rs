@@ -37,6 +37,8 @@ pub enum Command {
     Doctor(Json),
     /// Write a kernel's code with a header and a launcher for hosts in other languages.
     Export(ExportArgs),
+    /// Check every kernel on a GPU against its reference, and time the headline kernels at real sizes.
+    Session(SessionArgs),
     /// Show, verify and remove the compiled kernels that are kept on disk.
     Cache(CacheArgs),
 }
@@ -130,6 +132,35 @@ pub struct OptArgs {
     /// Print the time of each pass to standard error.
     #[arg(long)]
     pub timings: bool,
+}
+
+/// Arguments of `tegula session`.
+#[derive(Args, Debug)]
+pub struct SessionArgs {
+    /// The device, such as cuda:0 or hip:0; without it, the fastest.
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Only kernels whose name contains this.
+    #[arg(long, default_value = "")]
+    pub filter: String,
+    /// Small sizes: shows that everything works, and says nothing about speed.
+    #[arg(long)]
+    pub quick: bool,
+    /// Compile what would be timed, and launch nothing: fills the cache of compiled kernels.
+    #[arg(long)]
+    pub compile_only: bool,
+    /// Leave the comparison with references out.
+    #[arg(long)]
+    pub no_check: bool,
+    /// Leave the timing out.
+    #[arg(long)]
+    pub no_time: bool,
+    /// Times of another system to print beside ours, as scripts/gpu-session-torch writes them. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub beside: Vec<PathBuf>,
+    /// Write the report there as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// Arguments of `tegula run`.

@@ -72,6 +72,7 @@ fn dispatch(library: &Library, command: &Command) -> Result<()> {
         Command::Demo(args) => commands::demo::run(library, args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Export(args) => commands::export::run(library, args),
+        Command::Session(args) => commands::session::run(library, args),
         Command::Cache(args) => commands::cache::run(args),
     }
 }

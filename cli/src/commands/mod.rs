@@ -10,3 +10,4 @@ pub mod kernels;
 pub mod opt;
 pub mod run;
 pub mod tune;
+pub mod session;

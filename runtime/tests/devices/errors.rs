@@ -124,11 +124,25 @@ fn device_lost() -> Result<()> {
 }
 
 #[test]
-fn out_of_memory_and_recovery() -> Result<()> {
-    if !under(test_path!("out_of_memory_and_recovery"), &[("VGPU_MODEL", "h200"), ("VGPU_MEMORY", "64M")]) {
-        return Ok(());
+fn out_of_memory_and_recovery_on_cuda() -> Result<()> {
+    let variables = [("VGPU_MODEL", "h200"), ("VGPU_MEMORY", "64M")];
+    if under(test_path!("out_of_memory_and_recovery_on_cuda"), &variables) {
+        out_of_memory_and_recovery(&Device::open("cuda:0")?)?;
     }
-    let device = Device::open("cuda:0")?;
+    Ok(())
+}
+
+#[test]
+fn out_of_memory_and_recovery_on_hip() -> Result<()> {
+    let variables = [("VGPU_MODEL", "mi300x"), ("VGPU_MEMORY", "64M")];
+    if under(test_path!("out_of_memory_and_recovery_on_hip"), &variables) {
+        out_of_memory_and_recovery(&Device::open("hip:0")?)?;
+    }
+    Ok(())
+}
+
+/// The device has 64 MiB.
+fn out_of_memory_and_recovery(device: &Device) -> Result<()> {
     let mut tensors = Vec::new();
     let error = loop {
         match device.zeros::<f32>([2 << 20]) {
@@ -144,16 +158,18 @@ fn out_of_memory_and_recovery() -> Result<()> {
     // What is there still works, and what is dropped is there again.
     let had = tensors.len();
     let mut t = tensors.pop().expect("there were some");
+    // Code takes memory as well.
+    tensors.pop();
     kernels::affine(1.0, 2.0, &mut t).launch()?;
     assert_eq!(t.to_vec()?[17], 2.0);
     drop(t);
     tensors.clear();
-    for _ in 0..had {
+    for _ in 1..had {
         tensors.push(device.zeros::<f32>([2 << 20])?);
     }
     // A block that takes all of it, after blocks of other sizes.
     tensors.clear();
-    drop(device.zeros::<f32>([had * (2 << 20)])?);
+    drop(device.zeros::<f32>([(had - 1) * (2 << 20)])?);
     Ok(())
 }
 
@@ -184,17 +200,28 @@ fn launches_that_no_device_takes() -> Result<()> {
 }
 
 #[test]
-fn a_fault_names_its_kernel() -> Result<()> {
-    if !under(test_path!("a_fault_names_its_kernel"), &[("VGPU_MODEL", "h200")]) {
-        return Ok(());
+fn a_fault_on_cuda_names_its_kernel() -> Result<()> {
+    if under(test_path!("a_fault_on_cuda_names_its_kernel"), &[("VGPU_MODEL", "h200")]) {
+        a_fault_names_its_kernel(&Device::open("cuda:0")?)?;
     }
-    let device = Device::open("cuda:0")?;
-    let t = numbers(&device, 10)?;
+    Ok(())
+}
+
+#[test]
+fn a_fault_on_hip_names_its_kernel() -> Result<()> {
+    if under(test_path!("a_fault_on_hip_names_its_kernel"), &[("VGPU_MODEL", "mi300x")]) {
+        a_fault_names_its_kernel(&Device::open("hip:0")?)?;
+    }
+    Ok(())
+}
+
+fn a_fault_names_its_kernel(device: &Device) -> Result<()> {
+    let t = numbers(device, 10)?;
     // SAFETY: none; that is the test.
     unsafe { kernels::poke(DeviceAddress(0x10), 1.0) }.grid([1, 1, 1]).launch_on(&device.default_stream())?;
     let error = device.synchronize().expect_err("a wild write");
     assert!(matches!(error, Error::KernelFault { .. }) && error.is_fatal(), "{error}");
-    check(&error, &["`poke`", "cuda:0", "context is lost", "vgpu:"]);
+    check(&error, &["`poke`", device.name(), "context is lost", "vgpu:"]);
     // Everything after it says so, and nothing hangs or crashes.
     assert!(t.to_vec().is_err());
     assert!(device.zeros::<f32>([4]).is_err());

@@ -13,6 +13,7 @@ macro_rules! on_devices {
         on_devices!(@in_process on_cpu "cpu" $($function)*);
         on_devices!(@in_process on_interpreter "interp" $($function)*);
         on_devices!(@stand_in on_cuda "cuda:0" "h200" $($function)*);
+        on_devices!(@stand_in on_hip "hip:0" "mi300x" $($function)*);
     };
     (@in_process $module:ident $device:literal $($function:ident)*) => {
         mod $module {

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tegula_artifact::{Artifact, Format};
@@ -31,6 +31,8 @@ pub struct Gpu {
     pub(super) properties: Properties,
     /// The default stream.
     pub(super) main: Handle,
+    /// Bytes of blocks that are not from a pool.
+    pub(super) plain: AtomicUsize,
     /// Whether every launch waits for its end (`TEGULA_LAUNCH_BLOCKING`), so that faults name their kernel.
     pub(super) blocking: bool,
     streams: Mutex<Vec<StreamEntry>>,
@@ -187,6 +189,7 @@ impl GpuBackend {
             pool,
             properties,
             main,
+            plain: AtomicUsize::new(0),
             blocking,
             streams: Mutex::default(),
             kernels: Mutex::default(),
@@ -238,6 +241,9 @@ impl Backend for GpuBackend {
             _ => gpu.error(e),
         })?;
         let source = if gpu.pool.is_some() { Source::Pool } else { Source::Plain };
+        if gpu.pool.is_none() {
+            gpu.plain.fetch_add(bytes, Ordering::Relaxed);
+        }
         Ok(Arc::new(GpuMemory::new(gpu.clone(), address, bytes, source)))
     }
 
@@ -256,7 +262,10 @@ impl Backend for GpuBackend {
         let (reserved, in_use) = match gpu.pool {
             // SAFETY: the pool is the device's own.
             Some(pool) => unsafe { gpu.driver.pool_usage(pool) }.map_err(|e| gpu.error(e))?,
-            None => (0, 0),
+            None => {
+                let plain = gpu.plain.load(Ordering::Relaxed);
+                (plain, plain)
+            }
         };
         Ok(MemoryInfo { total, free, reserved, in_use })
     }

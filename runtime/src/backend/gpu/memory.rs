@@ -103,6 +103,9 @@ impl Memory for GpuMemory {
 impl Drop for GpuMemory {
     fn drop(&mut self) {
         let gpu = &self.gpu;
+        if matches!(self.source, Source::Plain) {
+            gpu.plain.fetch_sub(self.len, Ordering::Relaxed);
+        }
         let ordered = gpu.bind().and_then(|()| gpu.follow_users(self.used()));
         if ordered.is_err() {
             // The context is lost, and with it the memory; what others own is theirs to free.

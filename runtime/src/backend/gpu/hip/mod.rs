@@ -11,7 +11,7 @@ use libloading::Library;
 use super::driver::{Direction, Driver, Failure, FunctionInfo, Handle, Properties, RawLaunch, Result};
 use super::pool::{PoolProps, RELEASE_THRESHOLD, RESERVED, USED};
 use crate::error::Error;
-use table::{Pointer, Table};
+use table::{Pointer, PoolTable, Table};
 
 /// The oldest library: the layout of a device's properties is that of ROCm 6.
 const NEEDED: &str = "ROCm 6.0";
@@ -32,9 +32,12 @@ pub fn driver() -> std::result::Result<Arc<dyn Driver>, Error> {
 /// HIP's library.
 struct Hip {
     table: Table,
+    pools: Option<PoolTable>,
     library: &'static str,
     /// What `hipInit` said: a machine with the library and without a device is no broken one.
     init: Result<()>,
+    /// Keeps the functions.
+    _open: Library,
 }
 
 /// `hipDeviceProp_tR0600`, as far as it is needed: offsets of fields, which an ABI fixes.
@@ -99,13 +102,15 @@ impl Hip {
             });
         };
         // SAFETY: the library of this name is HIP's.
-        let table = unsafe { Table::load(library) }.map_err(|missing| Error::DriverTooOld {
+        let table = unsafe { Table::load(&library) }.map_err(|missing| Error::DriverTooOld {
             library: name.into(),
             found: format!("it has no function {missing}"),
             needed: NEEDED.into(),
             help: "install a newer ROCm".into(),
         })?;
-        let mut this = Self { table, library: name, init: Ok(()) };
+        // SAFETY: as above.
+        let pools = unsafe { PoolTable::load(&library) }.ok();
+        let mut this = Self { table, pools, library: name, init: Ok(()), _open: library };
         // SAFETY: no arguments that matter.
         this.init = this.check("hipInit", unsafe { (this.table.init)(0) });
         Ok(this)
@@ -220,42 +225,44 @@ impl Driver for Hip {
     }
 
     fn create_pool(&self, ordinal: u32) -> Result<Option<Handle>> {
+        let Some(table) = &self.pools else { return Ok(None) };
         let props = PoolProps::on_device(ordinal);
         let mut keep = u64::MAX;
         // SAFETY: the description has the layout of the library's; the attribute is a `u64`.
         unsafe {
             // Devices without pools refuse.
-            let Ok(pool) = self.make("hipMemPoolCreate", |p| (self.table.pool_create)(p, (&raw const props).cast()))
-            else {
+            let Ok(pool) = self.make("hipMemPoolCreate", |p| (table.pool_create)(p, (&raw const props).cast())) else {
                 return Ok(None);
             };
-            let set = (self.table.pool_set)(pool.pointer(), RELEASE_THRESHOLD, (&raw mut keep).cast());
+            let set = (table.pool_set)(pool.pointer(), RELEASE_THRESHOLD, (&raw mut keep).cast());
             self.check("hipMemPoolSetAttribute", set)?;
             Ok(Some(pool))
         }
     }
 
     unsafe fn pool_usage(&self, pool: Handle) -> Result<(usize, usize)> {
+        let Some(table) = &self.pools else { return Ok((0, 0)) };
         let get = |attribute| {
             let mut value = 0u64;
             // SAFETY: the attribute is a `u64`.
-            let code = unsafe { (self.table.pool_get)(pool.pointer(), attribute, (&raw mut value).cast()) };
+            let code = unsafe { (table.pool_get)(pool.pointer(), attribute, (&raw mut value).cast()) };
             self.check("hipMemPoolGetAttribute", code).map(|()| value as usize)
         };
         Ok((get(RESERVED)?, get(USED)?))
     }
 
     unsafe fn trim_pool(&self, pool: Handle, keep: usize) -> Result<()> {
+        let Some(table) = &self.pools else { return Ok(()) };
         // SAFETY: as the trait says.
-        self.check("hipMemPoolTrimTo", unsafe { (self.table.pool_trim)(pool.pointer(), keep) })
+        self.check("hipMemPoolTrimTo", unsafe { (table.pool_trim)(pool.pointer(), keep) })
     }
 
     unsafe fn allocate(&self, pool: Option<Handle>, bytes: usize, stream: Handle) -> Result<u64> {
         // SAFETY: the library writes one address.
         let address = unsafe {
-            match pool {
-                Some(pool) => self.make("hipMallocFromPoolAsync", |address| {
-                    (self.table.malloc_from_pool)(address, bytes, pool.pointer(), stream.pointer())
+            match pool.zip(self.pools.as_ref()) {
+                Some((pool, table)) => self.make("hipMallocFromPoolAsync", |address| {
+                    (table.malloc_from_pool)(address, bytes, pool.pointer(), stream.pointer())
                 }),
                 None => self.make("hipMalloc", |address| (self.table.malloc)(address, bytes)),
             }
@@ -266,8 +273,8 @@ impl Driver for Hip {
     unsafe fn free(&self, pooled: bool, address: u64, stream: Handle) -> Result<()> {
         // SAFETY: as the trait says.
         unsafe {
-            if pooled {
-                self.check("hipFreeAsync", (self.table.free_async)(pointer(address), stream.pointer()))
+            if let (true, Some(table)) = (pooled, &self.pools) {
+                self.check("hipFreeAsync", (table.free_async)(pointer(address), stream.pointer()))
             } else {
                 self.check("hipFree", (self.table.free)(pointer(address)))
             }

@@ -11,35 +11,33 @@ use libloading::Library;
 pub type Pointer = *mut c_void;
 
 macro_rules! table {
-    ($($(#[$doc:meta])* $field:ident = $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $result:ty;)*) => {
-        /// The functions, each looked up when the library was loaded.
-        pub struct Table {
+    ($(#[$about:meta])* $table:ident, $check:ident: $($(#[$doc:meta])* $field:ident = $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $result:ty;)*) => {
+        $(#[$about])*
+        pub struct $table {
             $($(#[$doc])* pub $field: unsafe extern "C" fn($($ty),*) -> $result,)*
-            /// Keeps the functions.
-            _library: Library,
         }
 
-        impl Table {
+        impl $table {
             /// Looks up all functions.
             ///
             /// # Errors
             /// The name of the first that is missing.
             ///
             /// # Safety
-            /// The library's functions of these names are HIP's.
-            pub unsafe fn load(library: Library) -> Result<Self, &'static str> {
+            /// The library's functions of these names are HIP's, and it stays loaded.
+            pub unsafe fn load(library: &Library) -> Result<Self, &'static str> {
                 // SAFETY: as the caller says; the types are those of HIP's headers.
                 $(let $field = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
                     .map(|f| *f)
                     .map_err(|_| stringify!($name))?;)*
-                Ok(Self { $($field,)* _library: library })
+                Ok(Self { $($field),* })
             }
         }
 
         /// Compiles only if the bindings of `cubecl-hip-sys` have functions of these names that take as many
         /// parameters, each of the same size, and give results of the same size.
         #[cfg(feature = "hip-sys-check")]
-        mod check {
+        mod $check {
             use super::*;
 
             $(
@@ -54,6 +52,8 @@ macro_rules! table {
 }
 
 table! {
+    /// The functions, each looked up when the library was loaded.
+    Table, check:
     /// Starts the library.
     init = hipInit(flags: c_uint) -> c_int;
     /// The driver's version.
@@ -76,18 +76,6 @@ table! {
     malloc = hipMalloc(address: *mut Pointer, bytes: usize) -> c_int;
     /// Frees.
     free = hipFree(address: Pointer) -> c_int;
-    /// Makes a pool.
-    pool_create = hipMemPoolCreate(pool: *mut Pointer, props: *const c_void) -> c_int;
-    /// Sets an attribute of a pool.
-    pool_set = hipMemPoolSetAttribute(pool: Pointer, attribute: c_uint, value: *mut c_void) -> c_int;
-    /// An attribute of a pool.
-    pool_get = hipMemPoolGetAttribute(pool: Pointer, attribute: c_uint, value: *mut c_void) -> c_int;
-    /// Gives memory of a pool back.
-    pool_trim = hipMemPoolTrimTo(pool: Pointer, keep: usize) -> c_int;
-    /// Allocates from a pool, in the order of a stream.
-    malloc_from_pool = hipMallocFromPoolAsync(address: *mut Pointer, bytes: usize, pool: Pointer, stream: Pointer) -> c_int;
-    /// Frees in the order of a stream.
-    free_async = hipFreeAsync(address: Pointer, stream: Pointer) -> c_int;
     /// Allocates pinned host memory.
     host_malloc = hipHostMalloc(address: *mut Pointer, bytes: usize, flags: c_uint) -> c_int;
     /// Frees it.
@@ -184,4 +172,21 @@ table! {
         stream: Pointer,
         params: *mut Pointer,
     ) -> c_int;
+}
+
+table! {
+    /// The functions of memory pools, which not every library has.
+    PoolTable, check_pools:
+    /// Makes a pool.
+    pool_create = hipMemPoolCreate(pool: *mut Pointer, props: *const c_void) -> c_int;
+    /// Sets an attribute of a pool.
+    pool_set = hipMemPoolSetAttribute(pool: Pointer, attribute: c_uint, value: *mut c_void) -> c_int;
+    /// An attribute of a pool.
+    pool_get = hipMemPoolGetAttribute(pool: Pointer, attribute: c_uint, value: *mut c_void) -> c_int;
+    /// Gives memory of a pool back.
+    pool_trim = hipMemPoolTrimTo(pool: Pointer, keep: usize) -> c_int;
+    /// Allocates from a pool, in the order of a stream.
+    malloc_from_pool = hipMallocFromPoolAsync(address: *mut Pointer, bytes: usize, pool: Pointer, stream: Pointer) -> c_int;
+    /// Frees in the order of a stream.
+    free_async = hipFreeAsync(address: Pointer, stream: Pointer) -> c_int;
 }

@@ -1,0 +1,120 @@
+//! Timing on a device: by its own events, over inputs in turn so that caches do not help, the median of several samples.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tegula::runtime::Stream;
+use tegula::{Device, Result};
+
+use super::workloads::{self, Candidate, Workload};
+use crate::args::SessionArgs;
+
+/// Samples of a workload, and of a candidate that only competes for the workload.
+const SAMPLES: usize = 21;
+const TRIALS: usize = 5;
+
+/// A sample takes at least this long, so that the resolution of events does not count.
+const SAMPLE: Duration = Duration::from_millis(2);
+
+/// A workload's time.
+#[derive(Serialize)]
+pub struct Timing {
+    /// The workload with its sizes, such as `matmul f16 4096x4096x4096`.
+    pub workload: String,
+    /// Sizes of tiles, warps and stages of the fastest candidate.
+    pub configuration: String,
+    /// The median time of a launch.
+    pub median_us: f64,
+    /// Distance of the quartiles, as a fraction of the median.
+    pub spread: f64,
+    /// Work a second.
+    pub rate: f64,
+    /// Of what.
+    pub unit: &'static str,
+    /// Why there is no time.
+    pub problem: Option<String>,
+}
+
+/// Times all workloads.
+pub fn run(device: &Device, args: &SessionArgs) -> Vec<Timing> {
+    let all = workloads::all(args.quick);
+    let chosen = all.into_iter().filter(|w| w.name.contains(&args.filter));
+    chosen
+        .map(|w| {
+            eprintln!("timing {}", w.name);
+            workload(device, args, &w)
+        })
+        .collect()
+}
+
+fn workload(device: &Device, args: &SessionArgs, workload: &Workload) -> Timing {
+    let timing = |configuration: String, samples: &[f64], problem| {
+        let at = |q: f64| samples.get((q * (samples.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(0.0);
+        let median = at(0.5);
+        let (rate, unit) = workload.rate(median);
+        Timing {
+            workload: workload.name.clone(),
+            configuration,
+            median_us: median * 1e6,
+            spread: if median > 0.0 { (at(0.75) - at(0.25)) / median } else { 0.0 },
+            rate,
+            unit,
+            problem,
+        }
+    };
+    let run = match (workload.make)(device) {
+        Ok(run) => run,
+        Err(e) => return timing(String::new(), &[], Some(e.to_string())),
+    };
+    let stream = match device.stream() {
+        Ok(stream) => stream,
+        Err(e) => return timing(String::new(), &[], Some(e.to_string())),
+    };
+    let (mut best, mut problem): (Option<(f64, &Candidate)>, _) = (None, None);
+    for candidate in workload.candidates {
+        let trial = if args.compile_only {
+            run(&stream, candidate, None).map(|()| 0.0)
+        } else {
+            samples(&stream, TRIALS, |i| run(&stream, candidate, Some(i))).map(|s| s[s.len() / 2])
+        };
+        match trial {
+            Ok(time) if best.is_none_or(|(t, _)| time < t) => best = Some((time, candidate)),
+            Ok(_) => {}
+            // A candidate that the device does not take costs only itself; one that kills the context costs all.
+            Err(e) => problem = Some(format!("{candidate}: {e}")),
+        }
+    }
+    let Some((_, candidate)) = best else {
+        return timing(String::new(), &[], problem.or(Some("no candidate fits".into())));
+    };
+    if args.compile_only {
+        return timing(candidate.to_string(), &[], None);
+    }
+    match samples(&stream, SAMPLES, |i| run(&stream, candidate, Some(i))) {
+        Ok(times) => timing(candidate.to_string(), &times, None),
+        Err(e) => timing(candidate.to_string(), &[], Some(e.to_string())),
+    }
+}
+
+/// Seconds a launch, sorted. `launch` takes the number of the launch, to take the inputs in turn.
+fn samples(stream: &Stream, count: usize, mut launch: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+    let mut number = 0;
+    let mut measure = |launches: usize| -> Result<Duration> {
+        let start = stream.record()?;
+        for _ in 0..launches {
+            launch(number)?;
+            number += 1;
+        }
+        stream.record()?.elapsed_since(&start)
+    };
+    // The first launches compile, and wake the device up.
+    measure(3)?;
+    let one = measure(3)?.div_f64(3.0).max(Duration::from_nanos(100));
+    let launches = (SAMPLE.as_secs_f64() / one.as_secs_f64()).ceil().clamp(1.0, 1000.0) as usize;
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        times.push(measure(launches)?.as_secs_f64() / launches as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}

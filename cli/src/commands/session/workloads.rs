@@ -1,0 +1,233 @@
+//! The kernels that are timed, at the sizes of real models, with a few configurations each.
+
+use std::fmt;
+
+use tegula::lang::elem::f16;
+use tegula::runtime::{Launch, Stream, Tensor};
+use tegula::{Device, Result};
+use tegula_kernels::attention::attention;
+use tegula_kernels::elementwise::{add, gelu};
+use tegula_kernels::matmul::matmul;
+use tegula_kernels::norm::{layernorm, rmsnorm};
+use tegula_kernels::softmax::softmax;
+
+/// Bytes that the inputs of a workload take at least, all together: more than any cache holds.
+const ROTATE: usize = 768 << 20;
+
+/// Tile extents, warps and stages.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// The kernel's dims in order; 0 where one follows from the sizes.
+    dims: [u32; 3],
+    warps: u32,
+    stages: u32,
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self.dims.iter().filter(|d| **d > 0).map(u32::to_string).collect();
+        write!(f, "{} warps {} stages {}", dims.join("x"), self.warps, self.stages)
+    }
+}
+
+const fn candidate(dims: [u32; 3], warps: u32, stages: u32) -> Candidate {
+    Candidate { dims, warps, stages }
+}
+
+const MATMUL: &[Candidate] = &[
+    candidate([64, 64, 32], 4, 2),
+    candidate([128, 128, 32], 4, 3),
+    candidate([128, 128, 32], 8, 3),
+    candidate([128, 128, 64], 8, 2),
+    candidate([128, 128, 64], 8, 3),
+    candidate([128, 256, 64], 8, 3),
+];
+const ATTENTION: &[Candidate] = &[
+    candidate([64, 64, 0], 4, 2),
+    candidate([128, 64, 0], 4, 2),
+    candidate([128, 64, 0], 8, 2),
+    candidate([128, 128, 0], 8, 2),
+];
+const FLAT: &[Candidate] =
+    &[candidate([1024, 0, 0], 4, 1), candidate([2048, 0, 0], 4, 1), candidate([4096, 0, 0], 8, 1)];
+const ROWS: &[Candidate] = &[candidate([1, 0, 0], 4, 1), candidate([1, 0, 0], 8, 1), candidate([2, 0, 0], 8, 1)];
+
+/// Launches once, or only compiles where no number of a launch is given. Inputs are taken in turn.
+pub type Run = Box<dyn Fn(&Stream, &Candidate, Option<usize>) -> Result<()>>;
+
+/// A kernel at one size.
+pub struct Workload {
+    /// Kernel, element type and sizes.
+    pub name: String,
+    pub candidates: &'static [Candidate],
+    /// Makes the tensors.
+    pub make: Box<dyn Fn(&Device) -> Result<Run>>,
+    work: Work,
+}
+
+/// What a launch does at least.
+enum Work {
+    Operations(f64),
+    Bytes(f64),
+}
+
+impl Workload {
+    /// Work a second, of a launch that takes this many seconds.
+    pub fn rate(&self, seconds: f64) -> (f64, &'static str) {
+        let per = |n: f64, unit: f64| if seconds > 0.0 { n / seconds / unit } else { 0.0 };
+        match self.work {
+            Work::Operations(n) => (per(n, 1e12), "TFLOP/s"),
+            Work::Bytes(n) => (per(n, 1e9), "GB/s"),
+        }
+    }
+}
+
+/// All workloads. Small ones say nothing about speed, and show that everything works.
+pub fn all(quick: bool) -> Vec<Workload> {
+    let mut all = Vec::new();
+    let matmuls: &[[usize; 3]] = if quick { &[[128, 128, 128]] } else { &[[4096; 3], [8192; 3], [4096, 14336, 4096]] };
+    all.extend(matmuls.iter().map(|&[m, n, k]| matmul_of(m, n, k)));
+    let attentions: &[[usize; 4]] =
+        if quick { &[[1, 2, 128, 64]] } else { &[[4, 32, 2048, 128], [1, 32, 8192, 128], [4, 32, 2048, 64]] };
+    for &[batch, heads, length, depth] in attentions {
+        all.extend([false, true].map(|causal| attention_of(batch, heads, length, depth, causal)));
+    }
+    let flat = if quick { 5000 } else { 1 << 26 };
+    all.push(flat_of("add", flat, 3));
+    all.push(flat_of("gelu", flat, 2));
+    let rows: &[[usize; 2]] = if quick { &[[8, 256]] } else { &[[8192, 4096], [4096, 8192]] };
+    for &[m, n] in rows {
+        all.extend(["softmax", "layernorm", "rmsnorm"].map(|kernel| rows_of(kernel, m, n)));
+    }
+    all
+}
+
+/// A tensor of values around 0 that repeat after a prime number of elements.
+fn values(device: &Device, extents: &[usize], seed: usize) -> Result<Tensor<f16>> {
+    const PERIOD: usize = 8191;
+    let period: Vec<f16> = (0..PERIOD)
+        .map(|i| f16::from_f32(((i * 7919 + seed * 104_729) % PERIOD) as f32 / PERIOD as f32 - 0.5))
+        .collect();
+    let count = extents.iter().product();
+    let values: Vec<f16> = period.iter().copied().cycle().take(count).collect();
+    let tensor = device.empty::<f16>(extents)?;
+    tensor.copy_from(&values)?;
+    Ok(tensor)
+}
+
+/// As many sets of tensors as caches do not hold, each made by `make` with its number.
+fn sets<T>(bytes: usize, make: impl Fn(usize) -> Result<T>) -> Result<Vec<T>> {
+    let quick = bytes < 1 << 20;
+    let count = if quick { 2 } else { ROTATE.div_ceil(bytes).clamp(2, 8) };
+    (0..count).map(make).collect()
+}
+
+fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
+    let make = move |device: &Device| -> Result<Run> {
+        let sets = sets(2 * (m * k + k * n + m * n), |seed| {
+            Ok((values(device, &[m, k], seed)?, values(device, &[k, n], seed + 100)?, device.empty::<f16>([m, n])?))
+        })?;
+        Ok(Box::new(move |stream, config, number| {
+            let (a, b, c) = &sets[number.unwrap_or(0) % sets.len()];
+            let mut c = c.clone();
+            let [bm, bn, bk] = config.dims;
+            let call = matmul(a, b, &mut c).dims(matmul::Dims { bm, bn, bk }).warps(config.warps).stages(config.stages);
+            if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+        }))
+    };
+    Workload {
+        name: format!("matmul f16 {m}x{n}x{k}"),
+        candidates: MATMUL,
+        make: Box::new(make),
+        work: Work::Operations(2.0 * (m * n * k) as f64),
+    }
+}
+
+fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal: bool) -> Workload {
+    let make = move |device: &Device| -> Result<Run> {
+        let extents = [batch, heads, length, depth];
+        let sets = sets(8 * extents.iter().product::<usize>(), |seed| {
+            let tensor = |n: usize| values(device, &extents, seed + 100 * n);
+            Ok((tensor(0)?, tensor(1)?, tensor(2)?, device.empty::<f16>(extents)?))
+        })?;
+        let scale = 1.0 / (depth as f32).sqrt();
+        Ok(Box::new(move |stream, config, number| {
+            let (q, k, v, out) = &sets[number.unwrap_or(0) % sets.len()];
+            let mut out = out.clone();
+            let [bm, bn, _] = config.dims;
+            let call = attention(q, k, v, &mut out, scale, causal)
+                .dims(attention::Dims { bm, bn, d: depth as u32 })
+                .warps(config.warps)
+                .stages(config.stages);
+            if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+        }))
+    };
+    // Two products of length × length × depth; half of them with a causal mask.
+    let operations = 4.0 * (batch * heads * length * length * depth) as f64;
+    Workload {
+        name: format!("attention f16 {batch}x{heads}x{length}x{depth}{}", if causal { " causal" } else { "" }),
+        candidates: ATTENTION,
+        make: Box::new(make),
+        work: Work::Operations(if causal { operations / 2.0 } else { operations }),
+    }
+}
+
+fn flat_of(kernel: &'static str, n: usize, tensors: usize) -> Workload {
+    let make = move |device: &Device| -> Result<Run> {
+        let sets = sets(2 * tensors * n, |seed| {
+            Ok((values(device, &[n], seed)?, values(device, &[n], seed + 100)?, device.empty::<f16>([n])?))
+        })?;
+        Ok(Box::new(move |stream, config, number| {
+            let (x, y, out) = &sets[number.unwrap_or(0) % sets.len()];
+            let mut out = out.clone();
+            let b = config.dims[0];
+            if kernel == "add" {
+                let call = add(x, y, &mut out).dims(add::Dims { b }).warps(config.warps);
+                if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+            } else {
+                let call = gelu(x, &mut out).dims(gelu::Dims { b }).warps(config.warps);
+                if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+            }
+        }))
+    };
+    Workload {
+        name: format!("{kernel} f16 {n}"),
+        candidates: FLAT,
+        make: Box::new(make),
+        work: Work::Bytes((2 * tensors * n) as f64),
+    }
+}
+
+fn rows_of(kernel: &'static str, m: usize, n: usize) -> Workload {
+    let make = move |device: &Device| -> Result<Run> {
+        let weight = values(device, &[n], 1)?;
+        let bias = values(device, &[n], 2)?;
+        let sets = sets(4 * m * n, |seed| Ok((values(device, &[m, n], seed)?, device.empty::<f16>([m, n])?)))?;
+        Ok(Box::new(move |stream, config, number| {
+            let (x, y) = &sets[number.unwrap_or(0) % sets.len()];
+            let mut y = y.clone();
+            let (r, n) = (config.dims[0], n.next_power_of_two() as u32);
+            match kernel {
+                "softmax" => {
+                    let call = softmax(x, &mut y).dims(softmax::Dims { r, n }).warps(config.warps);
+                    if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+                }
+                "layernorm" => {
+                    let call = layernorm(x, &weight, &bias, &mut y, 1e-5);
+                    let call = call.dims(layernorm::Dims { r, n }).warps(config.warps);
+                    if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+                }
+                _ => {
+                    let call = rmsnorm(x, &weight, &mut y, 1e-5).dims(rmsnorm::Dims { r, n }).warps(config.warps);
+                    if number.is_some() { call.launch_on(stream) } else { call.warm_up() }
+                }
+            }
+        }))
+    };
+    Workload {
+        name: format!("{kernel} f16 {m}x{n}"),
+        candidates: ROWS,
+        make: Box::new(make),
+        work: Work::Bytes((4 * m * n) as f64),
+    }
+}
