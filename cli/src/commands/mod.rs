@@ -9,5 +9,5 @@ pub mod export;
 pub mod kernels;
 pub mod opt;
 pub mod run;
-pub mod tune;
 pub mod session;
+pub mod tune;
