@@ -55,13 +55,16 @@ const ROWS: &[Candidate] = &[candidate([1, 0, 0], 4, 1), candidate([1, 0, 0], 8,
 /// Launches once, or only compiles where no number of a launch is given. Inputs are taken in turn.
 pub type Run = Box<dyn Fn(&Stream, &Candidate, Option<usize>) -> Result<()>>;
 
+/// Makes the tensors of a workload on a device.
+pub type Make = Box<dyn Fn(&Device) -> Result<Run>>;
+
 /// A kernel at one size.
 pub struct Workload {
     /// Kernel, element type and sizes.
     pub name: String,
     pub candidates: &'static [Candidate],
     /// Makes the tensors.
-    pub make: Box<dyn Fn(&Device) -> Result<Run>>,
+    pub make: Make,
     work: Work,
 }
 
