@@ -42,7 +42,7 @@ static void on_fail(const struct context *context, const int64_t *program, uint3
 #define ARENA ((size_t)@ARENA@)
 
 tegula_status @NAME@_cpu(@PARAMS@) {
-    uint32_t grid[3];
+    uint32_t grid[3] = { 0, 0, 0 };
     tegula_status status = check(@NAMES@, grid);
     if (status != TEGULA_OK)
         return status;

@@ -82,7 +82,7 @@ tegula_status @NAME@_cuda(void *stream, @PARAMS@) {
     pthread_once(&once, cuda_open);
     if (!cuda_found)
         return fail(TEGULA_NO_DRIVER, "@NAME@: no libcuda.so.1, which comes with NVIDIA's driver");
-    uint32_t grid[3];
+    uint32_t grid[3] = { 0, 0, 0 };
     tegula_status status = check(@NAMES@, grid);
     if (status != TEGULA_OK || (uint64_t)grid[0] * grid[1] * grid[2] == 0)
         return status;

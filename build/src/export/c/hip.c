@@ -69,7 +69,7 @@ tegula_status @NAME@_hip(void *stream, @PARAMS@) {
     pthread_once(&once, hip_open);
     if (!hip_found)
         return fail(TEGULA_NO_DRIVER, "@NAME@: no libamdhip64.so, which comes with ROCm");
-    uint32_t grid[3];
+    uint32_t grid[3] = { 0, 0, 0 };
     tegula_status status = check(@NAMES@, grid);
     if (status != TEGULA_OK || (uint64_t)grid[0] * grid[1] * grid[2] == 0)
         return status;
