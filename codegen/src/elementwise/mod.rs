@@ -78,10 +78,10 @@ pub fn register_type<'c>(e: &Emitter<'c, '_>, elem: Elem) -> Ty<'c> {
     }
 }
 
-/// The LLVM type that holds one element in memory: truth values take a byte.
+/// The LLVM type that holds one element in memory: truth values and integers of 4 bits take a byte.
 pub fn memory_type<'c>(e: &Emitter<'c, '_>, elem: Elem) -> Ty<'c> {
     match elem {
-        Elem::Scalar(ScalarType::Bool) => e.int(8).into(),
+        Elem::Scalar(t) if t.bits() < 8 => e.int(8).into(),
         _ => register_type(e, elem),
     }
 }

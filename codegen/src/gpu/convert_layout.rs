@@ -272,7 +272,7 @@ pub(super) fn element_bytes(elem: Elem) -> u32 {
 /// A register's value as it stands in memory.
 pub(super) fn to_memory<'c>(e: &crate::emit::Emitter<'c, '_>, value: Val<'c>, elem: Elem) -> Val<'c> {
     match elem {
-        Elem::Scalar(ScalarType::Bool) => e.zext_or_trunc(value, 8),
+        Elem::Scalar(t) if t.bits() < 8 => e.zext_or_trunc(e.to_bits(value), 8),
         _ => value,
     }
 }
@@ -282,6 +282,7 @@ pub(super) fn from_memory<'c>(e: &crate::emit::Emitter<'c, '_>, value: Val<'c>, 
     match elem {
         // In memory a truth value is a byte, 0 or 1; any other byte counts as true.
         Elem::Scalar(ScalarType::Bool) => e.icmp(inkwell::IntPredicate::NE, value, e.const_int(8, 0)),
+        Elem::Scalar(t) if t.bits() < 8 => e.bitcast(e.zext_or_trunc(value, t.bits()), register_type(e, elem)),
         _ => value,
     }
 }
