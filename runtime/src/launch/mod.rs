@@ -97,7 +97,7 @@ impl<'a> LaunchOptions<'a> {
     }
 
     /// May begin before the kernel before it in the stream has ended (programmatic dependent launch, NVIDIA from sm_90
-    /// on). Kernels wait for that end before they touch memory, so that only their prologues overlap.
+    /// on). Kernels do not wait for that end themselves: use it only where neither touches what the other writes.
     #[must_use]
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;
