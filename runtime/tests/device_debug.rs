@@ -15,7 +15,7 @@ fn run(target: &str, text: &str, grid: [u32; 3], args: &mut [HostArg]) -> Result
 }
 
 #[test]
-#[ignore = "fails now and then: printed lines of programs that run at the same time come out wrong"]
+#[ignore = "a line is several calls of printf, and those of programs that run at once can mix"]
 fn prints_lines_in_the_order_of_programs() {
     let text = "kernel @f(%x: view<1d, f32> read, %n: i32) {
       %zero = constant 0 : i64
