@@ -341,7 +341,7 @@ fn entries_of_other_compilers_are_never_used() {
 }
 
 #[test]
-#[ignore = "fails now and then: the size that is seen can be over the bound"]
+#[ignore = "fails now and then: the size that is seen can be over the bound; run it with --ignored"]
 fn the_size_is_bounded_and_the_least_recently_used_go_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = DiskCache::open(folder.path(), 100_000).expect("it opens");

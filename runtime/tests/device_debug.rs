@@ -15,7 +15,7 @@ fn run(target: &str, text: &str, grid: [u32; 3], args: &mut [HostArg]) -> Result
 }
 
 #[test]
-#[ignore = "a line is several calls of printf, and those of programs that run at once can mix"]
+#[ignore = "a line is several calls of printf, and those of programs that run at once can mix; run it with --ignored"]
 fn prints_lines_in_the_order_of_programs() {
     let text = "kernel @f(%x: view<1d, f32> read, %n: i32) {
       %zero = constant 0 : i64
