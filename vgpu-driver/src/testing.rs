@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// The files that each library is looked for as.
@@ -17,7 +18,16 @@ const NAMES: [(&str, &[&str]); 2] = [
 const MARK: &str = "VGPU_TESTING";
 
 /// A folder with the stand-ins under the names that programs load them by. `None` where they were not built.
+///
+/// # Panics
+/// If the folder cannot be written.
 pub fn library_dir() -> Option<PathBuf> {
+    // Once a process: tests of one process run side by side.
+    static FOLDER: LazyLock<Option<PathBuf>> = LazyLock::new(link_libraries);
+    FOLDER.clone()
+}
+
+fn link_libraries() -> Option<PathBuf> {
     let exe = std::env::current_exe().ok()?;
     let deps = exe.parent()?;
     // A test lies in `deps`, a program or an example above it.
@@ -31,23 +41,26 @@ pub fn library_dir() -> Option<PathBuf> {
         return None;
     }
     let folder = deps.join("vgpu-libraries");
-    std::fs::create_dir_all(&folder).ok()?;
+    std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{} cannot be made: {e}", folder.display()));
     for (library, names) in libraries {
         for name in names {
-            link(&library, &folder.join(name))?;
+            let path = folder.join(name);
+            link(&library, &path).unwrap_or_else(|e| panic!("{} cannot be made: {e}", path.display()));
         }
     }
     Some(folder)
 }
 
-/// Makes a symbolic link, or leaves one that is right. Other tests do the same at the same time.
-fn link(library: &Path, link: &Path) -> Option<()> {
+/// Makes a symbolic link, or leaves one that is right. Other processes do the same at the same time.
+fn link(library: &Path, link: &Path) -> std::io::Result<()> {
     if std::fs::read_link(link).is_ok_and(|target| target == library) {
-        return Some(());
+        return Ok(());
     }
-    let own = link.with_extension(format!("{}", std::process::id()));
-    std::os::unix::fs::symlink(library, &own).ok()?;
-    std::fs::rename(&own, link).ok()
+    let own = link.with_extension(std::process::id().to_string());
+    // A process of the same number may have left it.
+    let _ = std::fs::remove_file(&own);
+    std::os::unix::fs::symlink(library, &own)?;
+    std::fs::rename(&own, link)
 }
 
 /// A command that loads the stand-ins first, with the given variables. `None` where they were not built.
