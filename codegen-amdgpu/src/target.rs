@@ -242,6 +242,12 @@ impl GpuTarget for Amdgpu {
         e.intrinsic_void("llvm.trap", &[], &[]);
     }
 
+    /// Texts stand in the record itself.
+    fn truth_text<'c>(&self, e: &Emitter<'c, '_>, truth: Val<'c>) -> Val<'c> {
+        let text = |bytes: [u8; 8]| e.i64(i64::from_le_bytes(bytes));
+        e.select(truth, text(*b"true\0\0\0\0"), text(*b"false\0\0\0"))
+    }
+
     /// Appends a record to the print buffer, whose address the driver passes: the number of the format (the driver finds
     /// it in the metadata), then the arguments, 8 bytes each. Nothing is written where the buffer is full.
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]) {

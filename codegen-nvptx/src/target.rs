@@ -196,6 +196,10 @@ impl GpuTarget for Nvptx {
         e.intrinsic_void("llvm.trap", &[], &[]);
     }
 
+    fn truth_text<'c>(&self, e: &Emitter<'c, '_>, truth: Val<'c>) -> Val<'c> {
+        e.select(truth, text(e, "true"), text(e, "false"))
+    }
+
     /// Calls `vprintf`, which the driver provides. Arguments stand in a buffer, each aligned to its size.
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]) {
         let pointer = e.ptr_type(0);

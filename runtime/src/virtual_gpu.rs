@@ -171,8 +171,7 @@ fn failed_assertion(function: &Function, error: &tegula_vgpu::error::Error, outc
     Some(ExecError::Kernel(diagnostic.note(format!("in program ({x}, {y}, {z})"))))
 }
 
-/// Printed text with the lines of programs in the order of their numbers, as programs run in any order. A line is several
-/// calls of `printf`: where those of two programs were mixed, as on a real GPU, they stay mixed.
+/// Printed text with the lines of programs in the order of their numbers, as programs run in any order.
 fn by_program(printed: &str) -> String {
     let mut lines: Vec<([u32; 3], String)> = Vec::new();
     for line in printed.split_inclusive('\n') {

@@ -15,7 +15,6 @@ fn run(target: &str, text: &str, grid: [u32; 3], args: &mut [HostArg]) -> Result
 }
 
 #[test]
-#[ignore = "a line is several calls of printf, and those of programs that run at once can mix; run it with --ignored"]
 fn prints_lines_in_the_order_of_programs() {
     let text = "kernel @f(%x: view<1d, f32> read, %n: i32) {
       %zero = constant 0 : i64
@@ -44,17 +43,25 @@ fn prints_lines_in_the_order_of_programs() {
     }
 }
 
+/// What the interpreter prints, whatever the number of values and where they stand on their lines.
 #[test]
 fn prints_tiles_longer_than_one_record_holds() {
     let text = "kernel @f() {
-      %t = arange axis 0 : tile<300xi32>
-      print \"all\", %t
+      %p = program_id 0 : i64
+      %yes = constant true : i1
+      %a = arange axis 0 : tile<COUNTxi32>
+      %b = cast %a : tile<COUNTxf16>
+      print \"all\", %yes, %a, %p, %b
       return
     }";
-    for target in TARGETS {
-        let printed = run(target, text, [1; 3], &mut []).unwrap_or_else(|e| panic!("{target}: {e}"));
-        let numbers: Vec<String> = (0..300).map(|i| i.to_string()).collect();
-        assert_eq!(printed, format!("program (0, 0, 0): all [{}]\n", numbers.join(", ")), "{target}");
+    for count in [1, 22, 24, 25, 46, 48, 72, 73, 300] {
+        let text = text.replace("COUNT", &count.to_string());
+        let function = parse_function(&text, "kernel.rs").unwrap_or_else(|e| panic!("{e}"));
+        let expected = Interpreter::new().run(&function, [3, 1, 1], &mut []).unwrap_or_else(|e| panic!("{e}"));
+        for target in TARGETS {
+            let printed = run(target, &text, [3, 1, 1], &mut []).unwrap_or_else(|e| panic!("{target}: {e}"));
+            assert_eq!(printed, expected, "{target}, {count} elements");
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tegula_ir::diag::Diagnostic;
 use tegula_ir::function::{Function, ParamKind};
-use tegula_ir::interp::format_line;
+use tegula_ir::interp::format_lines;
 use tegula_ir::literal::Literal;
 use tegula_ir::numeric::eval;
 
@@ -307,7 +307,7 @@ unsafe extern "C" fn on_print(
             eval::from_bits(arg.elem, u64::from_le_bytes(word))
         })
     };
-    let line = format_line(
+    let line = format_lines(
         program.map(|p| p as u32),
         message,
         args.iter().enumerate().map(|(i, &arg)| {

@@ -1,13 +1,13 @@
 //! Prints and asserts.
 
-use inkwell::IntPredicate::{NE, ULT};
 use tegula_ir::function::{Function, Op, Value};
+use tegula_ir::interp::{VALUES_PER_LINE, significant_digits};
 use tegula_ir::ops::OpKind;
 use tegula_ir::types::{Elem, ScalarType};
 
 use super::lowering::{Lowering, Result};
 use crate::elementwise::{Conversion, convert};
-use crate::emit::{Emitter, Val};
+use crate::emit::Val;
 
 impl<'c> Lowering<'_, 'c, '_> {
     /// Stops the kernel where a condition does not hold in an element of the tile.
@@ -34,25 +34,20 @@ impl<'c> Lowering<'_, 'c, '_> {
         Ok(())
     }
 
-    /// Prints a line per program as the interpreter does: the message, each scalar, the elements of each tile in
-    /// row-major order. One thread prints, so that the parts of a line come in order; the elements of tiles reach it
-    /// through shared memory. Short lines are printed at once, so that those of other programs do not come between.
+    /// Prints what the interpreter prints. One thread does; the elements of tiles reach it through shared memory. A line is
+    /// one record of the driver's, so that the lines of programs that run at once do not mix.
     pub(super) fn print(&mut self, message: &str, args: &[Value]) -> Result<()> {
         let first = self.first_thread();
-        let mut line = Line::default();
-        line.text("program (");
-        for axis in 0..3u8 {
-            let id = self.target.program_id(&self.e, axis);
-            line.text(if axis == 0 { "" } else { ", " });
-            line.number(&self.e, id);
-        }
-        line.text(&format!("): {}", message.replace('%', "%%")));
+        let program = [0, 1, 2].map(|axis| self.e.zext_or_trunc(self.target.program_id(&self.e, axis), 64));
+        let mut line = Line::of(program);
+        line.format += &message.replace('%', "%%");
+        line.begun = true;
         for &arg in args {
             let ty = self.number(arg);
-            line.text(" ");
             let Some((tile, layout)) = self.tile(arg)? else {
                 let value = self.scalar(arg);
-                self.add_value(&mut line, value, ty, first);
+                self.separate(&mut line, "", first);
+                self.add_value(&mut line, value, ty);
                 continue;
             };
             let shape = tile.shape.to_vec();
@@ -61,93 +56,94 @@ impl<'c> Lowering<'_, 'c, '_> {
             let area = self.exchange_area(count, elem);
             self.exchange_store(area, &registers, &layout, &shape, elem, |this, at| this.row_major(at, &shape));
             self.scratch_written();
+            self.separate(&mut line, "", first);
+            line.format += "[";
             let count = u32::try_from(count).expect("the verifier limits tiles to 2^20 elements");
-            line.text("[");
-            if ty != ScalarType::Bool && line.args.len() as u32 + count <= MAX_ARGUMENTS {
-                for i in 0..count {
-                    line.text(if i == 0 { "" } else { ", " });
-                    let value = self.load_indexed(area, self.e.i32(i.into()), elem);
-                    self.add_value(&mut line, value, ty, first);
+            let add = |this: &mut Self, line: &mut Line<'c>, at: Val<'c>| {
+                let value = this.load_indexed(area, at, elem);
+                this.add_value(line, value, ty);
+            };
+            let here = count.min(PER_LINE - line.values);
+            for i in 0..here {
+                if i > 0 {
+                    self.separate(&mut line, ",", first);
                 }
-            } else {
-                self.flush(&mut line, first);
-                self.only_if(Some(first), |this| {
-                    let this = &*this;
-                    let (from, head, exit) = (this.e.current_block(), this.e.block("print"), this.e.block("print.end"));
-                    this.e.br(head);
-                    this.e.move_to(head);
-                    let index = this.e.phi(this.e.int(32).into());
-                    let at = index.as_basic_value();
-                    let separate = this.e.icmp(NE, at, this.e.i32(0));
-                    this.e.if_then(separate, &[], || {
-                        this.target.print(&this.e, ", ", &[]);
-                        Vec::new()
-                    });
-                    this.print_value(this.load_indexed(area, at, elem), ty);
-                    let next = this.e.add(at, this.e.i32(1));
-                    let latch = this.e.current_block();
-                    this.e.cond_br(this.e.icmp(ULT, next, this.e.i32(count.into())), head, exit);
-                    index.add_incoming(&[(&this.e.i32(0), from), (&next, latch)]);
-                    this.e.move_to(exit);
-                });
+                let at = self.e.i32(i.into());
+                add(self, &mut line, at);
             }
-            line.text("]");
+            // Lines in the middle of a long tile are printed in a loop.
+            let middle = (count - here).saturating_sub(1) / PER_LINE;
+            if middle > 0 {
+                line.format += ",";
+                self.end_line(&mut line, first);
+                let mut printed = Ok(Vec::new());
+                self.only_if(Some(first), |this| {
+                    printed = this.repeat(middle, Vec::new(), |this, number, _| {
+                        let start =
+                            this.e.add(this.e.mul(number, this.e.i32(PER_LINE.into())), this.e.i32(here.into()));
+                        let mut line = Line::of(program);
+                        for i in 0..PER_LINE {
+                            line.format += if i == 0 { "" } else { ", " };
+                            let at = this.e.add(start, this.e.i32(i.into()));
+                            add(this, &mut line, at);
+                        }
+                        line.format += ",\n";
+                        this.target.print(&this.e, &line.format, &line.args);
+                        Ok(Vec::new())
+                    });
+                });
+                printed?;
+            }
+            for i in here + middle * PER_LINE..count {
+                if line.begun {
+                    self.separate(&mut line, ",", first);
+                }
+                let at = self.e.i32(i.into());
+                add(self, &mut line, at);
+            }
+            line.format += "]";
         }
-        line.text("\n");
-        self.flush(&mut line, first);
+        self.end_line(&mut line, first);
         Ok(())
     }
 
-    /// Adds a value to a line; truth values, which are words, are printed at once.
-    fn add_value(&mut self, line: &mut Line<'c>, value: Val<'c>, ty: ScalarType, first: Val<'c>) {
-        if ty == ScalarType::Bool || line.args.len() as u32 >= MAX_ARGUMENTS {
-            self.flush(line, first);
-        }
-        if ty == ScalarType::Bool {
-            self.only_if(Some(first), |this| this.print_value(value, ty));
-            return;
-        }
-        let (format, value) = self.printable(value, ty);
-        line.format += format;
-        line.args.push(value);
-    }
-
-    /// Prints what has been gathered.
-    fn flush(&mut self, line: &mut Line<'c>, first: Val<'c>) {
-        let line = std::mem::take(line);
-        if !line.format.is_empty() {
-            self.only_if(Some(first), |this| this.target.print(&this.e, &line.format, &line.args));
-        }
-    }
-
-    /// Prints one value at once.
-    fn print_value(&self, value: Val<'c>, ty: ScalarType) {
-        let e = &self.e;
-        if ty == ScalarType::Bool {
-            for (text, cond) in [("true", value), ("false", e.not(value))] {
-                e.if_then(cond, &[], || {
-                    self.target.print(e, text, &[]);
-                    Vec::new()
-                });
-            }
-            return;
-        }
-        let (format, value) = self.printable(value, ty);
-        self.target.print(e, format, &[value]);
-    }
-
-    /// The conversion that prints a number, and the value widened for it.
-    fn printable(&self, value: Val<'c>, ty: ScalarType) -> (&'static str, Val<'c>) {
-        let e = &self.e;
-        if ty.is_float() {
-            // As many digits as tell all values of the type apart.
-            let format = if ty == ScalarType::F64 { "%.17g" } else { "%.9g" };
-            let conversion = Conversion::nearest(ty, ScalarType::F64);
-            (format, convert::convert(e, self.target, conversion, value))
-        } else if ty.is_signed_int() {
-            ("%lld", e.sext_or_trunc(value, 64))
+    /// Makes room for a value: on the line, or on a new one where it is full.
+    fn separate(&mut self, line: &mut Line<'c>, separator: &str, first: Val<'c>) {
+        line.format += separator;
+        if line.values == PER_LINE {
+            self.end_line(line, first);
         } else {
-            ("%llu", e.zext_or_trunc(value, 64))
+            line.format += " ";
+        }
+    }
+
+    /// Prints the line, and begins another one.
+    fn end_line(&mut self, line: &mut Line<'c>, first: Val<'c>) {
+        line.format += "\n";
+        let ended = std::mem::replace(line, Line::of(line.program));
+        self.only_if(Some(first), |this| this.target.print(&this.e, &ended.format, &ended.args));
+    }
+
+    fn add_value(&self, line: &mut Line<'c>, value: Val<'c>, ty: ScalarType) {
+        let (format, value) = self.printable(value, ty);
+        line.format += &format;
+        line.args.push(value);
+        line.values += 1;
+        line.begun = true;
+    }
+
+    /// The conversion that prints a value, and the value widened for it.
+    fn printable(&self, value: Val<'c>, ty: ScalarType) -> (String, Val<'c>) {
+        let e = &self.e;
+        if ty == ScalarType::Bool {
+            ("%s".to_owned(), self.target.truth_text(e, value))
+        } else if ty.is_float() {
+            let conversion = Conversion::nearest(ty, ScalarType::F64);
+            (format!("%.{}g", significant_digits(ty)), convert::convert(e, self.target, conversion, value))
+        } else if ty.is_signed_int() {
+            ("%lld".to_owned(), e.sext_or_trunc(value, 64))
+        } else {
+            ("%llu".to_owned(), e.zext_or_trunc(value, 64))
         }
     }
 }
@@ -175,24 +171,23 @@ pub fn failed_assertion(function: &Function, printed: &str) -> Option<Op> {
     found
 }
 
-/// Arguments that one print takes.
-const MAX_ARGUMENTS: u32 = 24;
+const PER_LINE: u32 = VALUES_PER_LINE as u32;
 
-/// A part of a line that is printed at once.
-#[derive(Default)]
+/// A line that is being gathered.
 struct Line<'c> {
+    /// The program's coordinates, which every line begins with.
+    program: [Val<'c>; 3],
     format: String,
     args: Vec<Val<'c>>,
+    /// How many values of the user's it has.
+    values: u32,
+    /// Whether something follows the coordinates.
+    begun: bool,
 }
 
 impl<'c> Line<'c> {
-    fn text(&mut self, text: &str) {
-        self.format += text;
-    }
-
-    /// An unsigned number.
-    fn number(&mut self, e: &Emitter<'c, '_>, value: Val<'c>) {
-        self.format += "%llu";
-        self.args.push(e.zext_or_trunc(value, 64));
+    fn of(program: [Val<'c>; 3]) -> Self {
+        let format = "program (%llu, %llu, %llu): ".to_owned();
+        Self { program, format, args: program.to_vec(), values: 0, begun: false }
     }
 }

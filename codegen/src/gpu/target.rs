@@ -52,9 +52,12 @@ pub trait GpuTarget: NativeOps {
     /// Stops the kernel with an error. `message` and `location` are reported where the family can.
     fn fail(&self, e: &Emitter<'_, '_>, message: &str, location: &str);
 
-    /// Prints one piece of text: `format` in C's manner with `%s`-free conversions, and its arguments (`i32`, `i64` or
-    /// `f64`). Called by one thread.
+    /// Prints one piece of text as a whole: `format` in C's manner, and its arguments (`i64`, `f64`, or what
+    /// [`truth_text`](Self::truth_text) gives for `%s`). Called by one thread.
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]);
+
+    /// The argument by which `%s` prints `true` or `false`.
+    fn truth_text<'c>(&self, e: &Emitter<'c, '_>, truth: Val<'c>) -> Val<'c>;
 
     /// Whether an atomic on floats of this type is an instruction with the language's meaning.
     fn has_float_atomic(&self, op: tegula_ir::ops::AtomicOp, ty: ScalarType) -> bool {

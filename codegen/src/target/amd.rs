@@ -20,12 +20,15 @@ const CONVERSIONS_FNUZ: &[(Element, Element)] =
 const CONVERSIONS_OCP: &[(Element, Element)] = &[(F32, F8E4M3), (F32, F8E5M2), (F8E4M3, F32), (F8E5M2, F32)];
 
 /// What all CDNA architectures share.
+///
+/// Without `unaligned-access-mode` LLVM joins accesses only where their alignment is known, so that the code does not depend
+/// on how the driver sets `SH_MEM_CONFIG.alignment_mode`.
 const CDNA: Architecture = Architecture {
     name: "",
     description: "",
     family: Family::Amd,
     triple: "amdgcn-amd-amdhsa",
-    features: "",
+    features: "-unaligned-access-mode",
     warp_size: 64,
     max_threads: 1024,
     max_shared_bytes: 64 * KIB,
@@ -41,8 +44,12 @@ const CDNA: Architecture = Architecture {
 };
 
 /// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.
-const RDNA: Architecture =
-    Architecture { features: "+wavefrontsize32", warp_size: 32, atomics: &[INTEGER_ATOMICS], ..CDNA };
+const RDNA: Architecture = Architecture {
+    features: "+wavefrontsize32,-unaligned-access-mode",
+    warp_size: 32,
+    atomics: &[INTEGER_ATOMICS],
+    ..CDNA
+};
 
 pub(super) const ARCHITECTURES: &[Architecture] = &[
     Architecture { name: "gfx90a", description: "CDNA2 (MI210, MI250)", ..CDNA },

@@ -337,7 +337,7 @@ impl<'f> Machine<'f> {
             }
             OpKind::Print { message, args } => {
                 let bufs: Vec<Rc<Buf>> = args.iter().map(|&v| self.buf(v)).collect();
-                let line = print::format_line(
+                let line = print::format_lines(
                     self.program,
                     message,
                     args.iter().zip(&bufs).map(|(&v, b)| {

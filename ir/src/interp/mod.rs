@@ -29,7 +29,7 @@ mod print;
 mod reduce;
 mod shape;
 
-pub use print::format_line;
+pub use print::{VALUES_PER_LINE, format_lines, significant_digits};
 
 use std::rc::Rc;
 

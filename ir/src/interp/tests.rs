@@ -335,7 +335,10 @@ fn prints_a_line_per_program() {
     k.0.op(OpKind::Print { message: "at".into(), args: smallvec![p, t] }).unwrap();
     k.0.op(OpKind::Return).unwrap();
     let text = Interpreter::new().run(&k.0.finish(), [2, 1, 1], &mut []).unwrap();
-    assert_eq!(text, "program (0, 0, 0): at 0 [0.1, 0.1]\nprogram (1, 0, 0): at 1 [0.1, 0.1]\n");
+    assert_eq!(
+        text,
+        "program (0, 0, 0): at 0 [0.100000001, 0.100000001]\nprogram (1, 0, 0): at 1 [0.100000001, 0.100000001]\n"
+    );
 }
 
 #[test]

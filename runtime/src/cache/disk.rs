@@ -227,19 +227,20 @@ impl DiskCache {
     }
 
     /// Opens a file to be locked.
-    pub(super) fn lock_file(&self, name: &str) -> io::Result<File> {
+    pub(super) fn lock_file(&self, name: &str) -> io::Result<LockFile> {
         let folder = self.entries.join(LOCKS);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(folder.join(name)) {
+        let file = match options.open(folder.join(name)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)?;
                 options.open(folder.join(name))
             }
             result => result,
-        }
+        };
+        file.map(LockFile)
     }
 }
 
@@ -247,7 +248,27 @@ enum Flight {
     /// Another process has made it.
     Landed(Artifact),
     /// This process makes it, with the lock where there is one.
-    Ours(#[allow(dead_code, reason = "held until it is dropped")] Option<File>),
+    Ours(#[allow(dead_code, reason = "held until it is dropped")] Option<LockFile>),
+}
+
+/// A file that processes lock; dropping it releases the lock.
+pub(super) struct LockFile(File);
+
+impl LockFile {
+    /// Locks it if nobody else has.
+    pub(super) fn try_lock(&self) -> Result<(), TryLockError> {
+        self.0.try_lock()
+    }
+}
+
+impl Drop for LockFile {
+    /// To close the file is not enough: a process that another thread has just forked keeps it open until it runs its own
+    /// program, and the lock with it.
+    fn drop(&mut self) {
+        if let Err(e) = self.0.unlock() {
+            tracing::debug!("a lock of the kernel cache cannot be released: {e}");
+        }
+    }
 }
 
 impl CacheEntry {
