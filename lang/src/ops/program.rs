@@ -77,7 +77,8 @@ impl<T: Element, S: Shape> Printable for Tile<T, S> {
     }
 }
 
-/// Prints a line per program; [`device_print!`](crate::device_print) is the usual form.
+/// Prints lines that begin with the program, and after every 24 values a new one; [`device_print!`](crate::device_print) is the
+/// usual form.
 #[track_caller]
 pub fn print(message: impl Into<String>, args: &[&dyn Printable]) {
     let message = message.into();
