@@ -8,6 +8,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tegula::ir::Function;
 use tegula::lang::kernel::{BuildOptions, KernelInfo};
 use tegula::runtime::compiler::{Compilation, Target};
+use tegula_codegen::target::Architecture;
 use tegula_codegen_nvptx::ptxas;
 use tegula_kernels::cases::CASES;
 
@@ -31,7 +32,10 @@ mod tutorial_5;
 #[allow(dead_code)]
 mod tutorial_6;
 
+/// Every kernel in every element type.
 const TARGETS: &[&str] = &["sm_80", "sm_90a", "gfx942"];
+/// Every kernel in one element type.
+const FURTHER_TARGETS: &[&str] = &["sm_86", "sm_89", "gfx90a", "gfx950", "gfx1100", "gfx1201"];
 const READELF: &str = "/usr/lib/llvm-22/bin/llvm-readelf";
 
 fn main() {
@@ -43,9 +47,9 @@ fn main() {
         println!("SKIPPED: {READELF} is missing, so the metadata of code objects is not read back");
     }
     let mut trials = Vec::new();
-    let mut add = |name: String, build: Box<dyn Fn() -> Result<Function, String> + Send + Sync>| {
+    let mut add = |name: String, first: bool, build: Box<dyn Fn() -> Result<Function, String> + Send + Sync>| {
         let build = std::sync::Arc::new(build);
-        for target in TARGETS {
+        for target in TARGETS.iter().chain(if first { FURTHER_TARGETS } else { &[] }) {
             let (build, assembler) = (build.clone(), assembler.clone());
             trials.push(Trial::test(format!("{target}::{name}"), move || {
                 check(build()?, target, assembler).map_err(Failed::from)
@@ -53,9 +57,10 @@ fn main() {
         }
     };
     for case in CASES {
-        for &elem in case.elems {
+        for (i, &elem) in case.elems.iter().enumerate() {
             add(
                 format!("{}::{elem}", case.name()),
+                i == 0,
                 Box::new(move || {
                     let mut options = BuildOptions::default();
                     for (name, size) in (case.dims)(&case.default_sizes()) {
@@ -67,10 +72,10 @@ fn main() {
         }
     }
     for info in tutorial_kernels() {
-        for instance in (info.instances)() {
+        for (i, instance) in (info.instances)().into_iter().enumerate() {
             let types: Vec<_> = instance.types.iter().map(|t| t.name()).collect();
             let name = format!("{}::{}::{}", info.module.rsplit("::").next().unwrap_or(""), info.name, types.join("_"));
-            add(name, Box::new(move || (instance.build)(&BuildOptions::default()).map_err(|e| e.to_string())));
+            add(name, i == 0, Box::new(move || (instance.build)(&BuildOptions::default()).map_err(|e| e.to_string())));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -111,7 +116,7 @@ fn check(function: Function, target: &str, assembler: Option<PathBuf>) -> Result
             for expected in [
                 format!(".group_segment_fixed_size: {}", info.static_shared),
                 format!(".max_flat_workgroup_size: {}", info.threads),
-                ".wavefront_size: 64".to_owned(),
+                format!(".wavefront_size: {}", Architecture::by_name(target).map_err(|e| e.to_string())?.warp_size),
                 format!("{name}.kd"),
             ] {
                 if !notes.contains(&expected) {

@@ -322,6 +322,14 @@ fn pairs() -> Result<()> {
         ("v_pk_mov_b32 v[10:11], v[20:21], v[22:23] op_sel:[1,0]", Two(|l| {
             u64::from(single(l, 2).to_bits()) | u64::from(single(l, 3).to_bits()) << 32
         })),
+        // Nobody wrote v101, and nobody reads it.
+        ("v_mov_b32 v100, v20; v_pk_mul_f32 v[10:11], v[100:101], v[22:23] op_sel_hi:[0,1]", Two(|l| {
+            let product = |a: usize, b: usize| u64::from((single(l, a) * single(l, b)).to_bits());
+            product(1, 3) | product(1, 4) << 32
+        })),
+        ("v_mov_b32 v100, v20; v_pk_mov_b32 v[10:11], v[22:23], v[100:101] op_sel:[1,0]", Two(|l| {
+            u64::from(single(l, 4).to_bits()) | u64::from(single(l, 1).to_bits()) << 32
+        })),
         // Without an addend, the sum of two products is rounded once.
         ("v_mov_b32 v12, 0; v_dot2_f32_f16 v10, v20, v21, v12", One(|l| {
             ((l.h(1) * l.h(2) + l.hh(1) * l.hh(2)) as f32).to_bits()

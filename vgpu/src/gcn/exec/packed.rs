@@ -69,44 +69,54 @@ fn floats(cx: &mut Cx<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
     cx.put(i, 0, &out);
 }
 
-/// The two registers of source `n` as the low and the high operation see them.
-fn pair32(cx: &mut Cx<'_>, i: &Inst, n: usize) -> [Lanes; 2] {
-    let both = match i.src[n] {
+/// Source `n` of the low or the high operation: one register of a pair. Compilers leave the other undefined where neither reads it.
+fn of_pair(cx: &mut Cx<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
+    let select = if high { i.op_sel_hi } else { i.op_sel };
+    let second = select >> n & 1 != 0;
+    match i.src[n] {
         Opnd::V(r) => {
+            let r = r + u16::from(second);
             cx.check_v(i, r);
-            cx.check_v(i, r + 1);
-            [cx.w.v[r as usize], cx.w.v[r as usize + 1]]
+            cx.w.v[r as usize]
         }
         Opnd::S(_) => {
             let value = cx.s64(i, i.src[n]);
-            [[value as u32; 64], [(value >> 32) as u32; 64]]
+            [if second { (value >> 32) as u32 } else { value as u32 }; 64]
         }
-        Opnd::None => [[0; 64]; 2],
-        constant => [cx.v32(i, constant, Width::B32); 2],
-    };
-    [both[(i.op_sel >> n & 1) as usize], both[(i.op_sel_hi >> n & 1) as usize]]
+        Opnd::None => [0; 64],
+        constant => cx.v32(i, constant, Width::B32),
+    }
 }
 
 /// Two 32-bit float operations on pairs of registers.
 fn pair_floats(cx: &mut Cx<'_>, i: &Inst, f: impl Fn(&[f32; 64], &[f32; 64], &[f32; 64]) -> [f32; 64]) {
-    let sources: [[Lanes; 2]; 3] = std::array::from_fn(|n| pair32(cx, i, n));
     let (flush_in, flush_out) = (cx.w.mode.flush_32_in, cx.w.mode.flush_32_out);
-    let results: [Lanes; 2] = std::array::from_fn(|part| {
-        let neg = if part == 0 { i.neg } else { i.neg_hi };
-        let load = |n: usize| {
+    let known = cx.defined;
+    let results = [false, true].map(|high| {
+        cx.defined = known;
+        let neg = if high { i.neg_hi } else { i.neg };
+        let [a, b, c] = std::array::from_fn(|n| {
             let flip = u32::from(neg >> n & 1) << 31;
-            sources[n][part].map(|v| {
+            of_pair(cx, i, n, high).map(|v| {
                 let value = f32::from_bits(v ^ flip);
                 if flush_in { flush_f32(value) } else { value }
             })
-        };
-        f(&load(0), &load(1), &load(2)).map(|v| {
+        });
+        let values: Lanes = f(&a, &b, &c).map(|v| {
             let v = output_f32(if flush_out { flush_f32(v) } else { v }, i, true);
             v.to_bits()
-        })
+        });
+        (values, cx.defined)
     });
-    cx.put(i, 0, &results[0]);
-    cx.put(i, 1, &results[1]);
+    put_pair(cx, i, &results);
+}
+
+/// Writes the low and the high result, each with the lanes where it is defined.
+fn put_pair(cx: &mut Cx<'_>, i: &Inst, results: &[(Lanes, u64); 2]) {
+    for (part, (values, defined)) in (0..).zip(results) {
+        cx.defined = *defined;
+        cx.put(i, part, values);
+    }
 }
 
 /// One source of a mixed-precision operation: a float, or a half of either end of its register.
@@ -296,10 +306,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("v_pk_fma_f32", Class::Float, |c, i| pair_floats(c, i, super::float32::fma_lanes)),
     ("v_pk_mov_b32", Class::Move, |c, i| {
         // The low result comes from the first source, the high one from the second, each from the register that op_sel names.
-        let [low, _] = pair32(c, i, 0);
-        let [high, _] = pair32(c, i, 1);
-        c.put(i, 0, &low);
-        c.put(i, 1, &high);
+        let known = c.defined;
+        let results = [0, 1].map(|n| {
+            c.defined = known;
+            (of_pair(c, i, n, false), c.defined)
+        });
+        put_pair(c, i, &results);
     }),
     ("v_fma_mix_f32", Class::Float, |c, i| {
         let value = mixed(c, i);
