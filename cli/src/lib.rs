@@ -5,7 +5,11 @@
 //! | [`args`] | the command line |
 //! | [`commands`] | one file a command |
 //! | [`select`] | from names on the command line to a built kernel |
-//! | [`table`], [`error`] | output for people; errors of one line with an exit status |
+//! | [`table`], `output` | output for people |
+//! | [`error`] | errors of one line with an exit status |
+
+#[macro_use]
+mod output;
 
 pub mod args;
 pub mod commands;

@@ -35,6 +35,19 @@ fn kernels_are_listed() {
     assert!(softmax["source"].as_str().expect("a string").contains("softmax.rs:"));
 }
 
+/// As in `tegula kernels | head`.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for args in [&["kernels"][..], &["kernels", "--json"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_tegula")).args(args).stdout(writer).output();
+        let output = output.expect("the command starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && error.is_empty(), "{args:?}: {error}");
+    }
+}
+
 #[test]
 fn every_stage_can_be_shown() {
     for (target, emit, part) in [

@@ -15,6 +15,14 @@ use tegula_vgpu::tool::launch_file::write_report;
 use tegula_vgpu::tool::{CodeFile, LaunchFile, Report, Status};
 use tegula_vgpu::trace::{Event, Tracer, Value};
 
+// A reader that has gone (`vgpu info FILE | head`) is no error, where the macros of the standard library panic.
+macro_rules! print {
+    ($($text:tt)*) => { let _ = write!(std::io::stdout(), $($text)*); };
+}
+macro_rules! println {
+    ($($text:tt)*) => { let _ = writeln!(std::io::stdout(), $($text)*); };
+}
+
 /// Runs PTX and AMD code objects on virtual GPUs.
 ///
 /// Exit status: 0 clean, 2 bad launch, 3 findings (or stopped by the program), 4 unsupported instruction.
@@ -241,9 +249,7 @@ fn trace(
             };
             values.iter().map(show).collect::<Vec<_>>().join(" ")
         };
-        // A reader that has gone away ends the printing, not the run.
-        let _ = writeln!(
-            std::io::stdout(),
+        println!(
             "({x},{y},{z}).{} {:08x} {:>5}: {}  [{}] -> [{}]",
             event.warp,
             event.mask,
