@@ -36,6 +36,8 @@ pub(crate) struct Access {
     pub data: Vec<Lanes>,
     /// Lanes whose data are defined.
     pub data_defined: u64,
+    /// The same for each register of the data: compilers spill pairs of which they need one.
+    pub rows_defined: Vec<u64>,
     /// The first register of the result.
     pub dst: Option<u16>,
     pub dst_regs: u8,
@@ -60,6 +62,7 @@ impl Access {
             limit: None,
             data: Vec::new(),
             data_defined: u64::MAX,
+            rows_defined: Vec::new(),
             dst: None,
             dst_regs: 0,
             lds_base: 0,
@@ -493,8 +496,9 @@ impl Cx<'_> {
                 let Some(at) = self.scratch_range(access, lane, address, data.len()) else { return };
                 self.w.scratch[at..at + data.len()].copy_from_slice(data);
                 // What is not defined stays so through scratch: compilers spill whatever is there.
-                let defined = access.data_defined >> lane & 1 != 0;
-                self.w.scratch_written[at..at + data.len()].fill(defined);
+                for (n, written) in self.w.scratch_written[at..at + data.len()].chunks_mut(4).enumerate() {
+                    written.fill(access.rows_defined.get(n).is_none_or(|defined| defined >> lane & 1 != 0));
+                }
             }
         }
     }

@@ -58,12 +58,13 @@ impl Cx<'_> {
 
     /// Takes the data of a store or an atomic, and names the destination of what returns one.
     pub(super) fn fill(&mut self, i: &Inst, access: &mut Access) {
-        self.defined = u64::MAX;
         for part in 0..data_registers(access.act) {
+            self.defined = u64::MAX;
             let row = self.v32(i, i.src[1].plus(part), Width::B32);
             access.data.push(row);
+            access.rows_defined.push(self.defined);
         }
-        access.data_defined = self.defined;
+        access.data_defined = access.rows_defined.iter().fold(u64::MAX, |all, defined| all & defined);
         self.defined = u64::MAX;
         if let Act::Store { .. } = access.act {
             self.hazard_store(i, access.data.len() as u16);
