@@ -91,6 +91,26 @@ pub(crate) struct Param {
     pub align: u32,
 }
 
+/// Where an argument, a result or a formal parameter of a function is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// In call-parameter memory.
+    Memory { offset: u32, size: u32 },
+    /// In a register, of 128 bits in it and the next one.
+    Register { register: Register, bits: u32 },
+}
+
+impl Passed {
+    /// The registers that it takes up.
+    pub fn registers(self) -> impl Iterator<Item = Register> {
+        let (register, count) = match self {
+            Self::Memory { .. } => (Register { file: File::Word, slot: NONE }, 0),
+            Self::Register { register, bits } => (register, bits.div_ceil(64)),
+        };
+        (0..count).map(move |n| Register { slot: register.slot + n, ..register })
+    }
+}
+
 /// A function in the kernel's code.
 pub(crate) struct FunctionRange {
     pub name: String,
@@ -99,9 +119,9 @@ pub(crate) struct FunctionRange {
     pub words: std::ops::Range<u32>,
     pub doubles: std::ops::Range<u32>,
     pub predicates: std::ops::Range<u32>,
-    /// Its formal parameters and results in call-parameter memory: offset and size.
-    pub params: Vec<(u32, u32)>,
-    pub returns: Vec<(u32, u32)>,
+    /// Its formal parameters and results.
+    pub params: Vec<Passed>,
+    pub returns: Vec<Passed>,
     /// Its variables in local memory and call-parameter memory.
     pub locals: std::ops::Range<u32>,
     pub call_params: std::ops::Range<u32>,

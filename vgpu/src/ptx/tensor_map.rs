@@ -64,16 +64,35 @@ impl Element {
         }
     }
 
-    /// The pattern that fills elements out of bounds when NaN is asked for; zero for integers.
-    fn nan(self) -> [u8; 8] {
-        match self {
-            Self::F16 => 0x7FFF_u64,
-            Self::BF16 => 0x7FFF,
-            Self::F64 => 0x7FFF_FFFF_FFFF_FFFF,
-            Self::F32 | Self::F32Ftz | Self::TF32 | Self::TF32Ftz => 0x7FFF_FFFF,
-            _ => 0,
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        !matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::S32 | Self::U64 | Self::S64)
+    }
+
+    /// Changes a value on its way into shared memory as its type asks for: `tf32` is rounded to the bits that it has, the types without
+    /// subnormals lose them.
+    pub(crate) fn convert(self, bytes: &mut [u8]) {
+        let (flush, round) = match self {
+            Self::F32Ftz => (true, false),
+            Self::TF32 => (false, true),
+            Self::TF32Ftz => (true, true),
+            _ => return,
+        };
+        for word in bytes.chunks_exact_mut(4) {
+            let mut bits = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if flush && f32::from_bits(bits).is_subnormal() {
+                bits &= 0x8000_0000;
+            }
+            if round {
+                bits = match f32::from_bits(bits) {
+                    value if value.is_nan() => 0x7FFF_E000,
+                    value if value.is_infinite() => bits,
+                    // To the nearest, ties away from zero: half of the last place is added to the magnitude.
+                    _ => (bits + 0x1000) & 0xFFFF_E000,
+                };
+            }
+            word.copy_from_slice(&bits.to_le_bytes());
         }
-        .to_le_bytes()
     }
 }
 
@@ -115,7 +134,14 @@ impl Swizzle {
     }
 }
 
+/// The 16 bits that fill elements out of bounds when NaN is asked for, in every floating-point type: `fma.oob` knows them.
+pub(crate) const OOB_NAN: u16 = 0x7FF7;
+
 /// The layout of the global tensor's innermost elements.
+///
+/// An interleaved tensor (such as NC/8HWC8) keeps its innermost dimension in slices: a slice of all positions of an image comes before
+/// the next one. The strides are those of the dimensions as the map lists them, so that the second dimension's is at least a slice; slices
+/// follow each other without a gap within the outermost dimension. A box lies in shared memory in the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// Plain.
@@ -125,6 +151,17 @@ pub enum Interleave {
     B16,
     /// Slices of 32 bytes.
     B32,
+}
+
+impl Interleave {
+    /// Bytes of a slice.
+    pub fn slice(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::B16 => Some(16),
+            Self::B32 => Some(32),
+        }
+    }
 }
 
 /// How a copy goes through the tensor.
@@ -253,6 +290,15 @@ impl TensorMap {
                 "the inner extent of the box has {inner} bytes, more than the {} of the swizzle",
                 self.swizzle.span()
             ));
+        }
+        if self.interleave != Interleave::None && rank < 3 {
+            return bad("an interleaved tensor has at least 3 dimensions".into());
+        }
+        if self.interleave == Interleave::B32 && self.swizzle != Swizzle::B32 {
+            return bad("slices of 32 bytes need the swizzle of 32 bytes".into());
+        }
+        if self.fill_nan && !self.element.is_float() {
+            return bad("only floating-point elements are filled with NaN".into());
         }
         if matches!(self.mode, Mode::Im2col { .. }) && rank < 3 {
             return bad("im2col needs at least 3 dimensions".into());
@@ -383,11 +429,33 @@ impl TensorMap {
 
     /// Bytes that a copy writes to shared memory, those out of bounds among them.
     pub fn copy_bytes(&self) -> usize {
-        let elements: u64 = match self.mode {
-            Mode::Tile => (0..self.rank()).map(|n| u64::from(self.tile_extent(n))).product(),
-            Mode::Im2col { channels, pixels, .. } => u64::from(channels) * u64::from(pixels),
+        let (slices, length, _) = self.slices();
+        let others: u64 = match self.mode {
+            Mode::Tile => (1..self.rank()).map(|n| u64::from(self.tile_extent(n))).product(),
+            Mode::Im2col { pixels, .. } => pixels.into(),
         };
-        elements as usize * self.element.bytes() as usize
+        (others * slices * length) as usize * self.element.bytes() as usize
+    }
+
+    /// Elements of a slice of an interleaved tensor: what the innermost coordinate must be a multiple of.
+    pub(crate) fn slice_elements(&self) -> Option<u64> {
+        self.interleave.slice().map(|bytes| u64::from((bytes / self.element.bytes()).max(1)))
+    }
+
+    /// How the innermost dimension of a box comes: in how many slices, of how many elements, and so many elements from one to the
+    /// next. Without interleaving it is one.
+    fn slices(&self) -> (u64, u64, u64) {
+        let (extent, step) = match self.mode {
+            Mode::Tile => (self.box_extents[0], self.element_strides[0]),
+            Mode::Im2col { channels, .. } => (channels.into(), 1),
+        };
+        match self.slice_elements() {
+            None => (1, extent.into(), 0),
+            Some(elements) => {
+                let slices = u64::from(extent).div_ceil(elements).div_ceil(step.into());
+                (slices, elements, elements * u64::from(step))
+            }
+        }
     }
 
     /// Elements copied along a dimension.
@@ -400,8 +468,13 @@ impl TensorMap {
     /// of its first element that is in bounds, how many elements lie before that one, and how many are in bounds.
     pub(crate) fn runs(&self, coordinates: &[i32; 5], offsets: &[u16; 3], mut f: impl FnMut(Run)) {
         let rank = self.rank();
+        let (slices, length, step) = self.slices();
         let bytes = u64::from(self.element.bytes());
-        let mut emit = |shared: u64, at: &[i64; 5], length: u64| {
+        // From one slice of the tensor to the next: past all positions of the dimensions between the first and the last.
+        let slice_stride =
+            if self.slice_elements().is_some() { self.strides[rank - 3].wrapping_mul(self.extents[rank - 2]) } else { 0 };
+        let mut number = 0;
+        let mut emit = |at: &[i64; 5]| {
             let inside = (1..rank).all(|n| (0..self.extents[n] as i64).contains(&at[n]));
             let before = (-at[0]).clamp(0, length as i64) as u64;
             let after = (at[0] + length as i64 - self.extents[0] as i64).clamp(0, length as i64) as u64;
@@ -409,50 +482,60 @@ impl TensorMap {
             let outer: u64 =
                 (1..rank).map(|n| (at[n] as u64).wrapping_mul(self.strides[n - 1])).fold(0, u64::wrapping_add);
             let first = (at[0] + before as i64) as u64;
-            let address = self.address.wrapping_add(outer).wrapping_add(first.wrapping_mul(bytes));
+            let inner = match self.slice_elements() {
+                None => first.wrapping_mul(bytes),
+                Some(elements) => (first / elements).wrapping_mul(slice_stride).wrapping_add(first % elements * bytes),
+            };
+            let address = self.address.wrapping_add(outer).wrapping_add(inner);
+            let shared = number * length * bytes;
+            number += 1;
             f(Run { shared, length, before: if valid == 0 { length } else { before }, valid, address });
         };
+        let mut start = [0_i64; 5];
+        for (at, &coordinate) in start.iter_mut().zip(coordinates).take(rank) {
+            *at = coordinate.into();
+        }
         match self.mode {
             Mode::Tile => {
-                let length = u64::from(self.tile_extent(0));
-                let rows: u64 = (1..rank).map(|n| u64::from(self.tile_extent(n))).product();
-                for row in 0..rows {
-                    let mut at = [0_i64; 5];
-                    at[0] = coordinates[0].into();
+                // Dimension, how many positions of it, and the step: all but the last, the slices, the last.
+                let dimension = |n: usize| (n, u64::from(self.tile_extent(n)), i64::from(self.element_strides[n]));
+                let mut order: Vec<_> = (1..rank).map(dimension).collect();
+                order.insert(rank.saturating_sub(2), (0, slices, step as i64));
+                for row in 0..order.iter().map(|(_, count, _)| count).product::<u64>() {
+                    let mut at = start;
                     let mut rest = row;
-                    for (n, at) in at.iter_mut().enumerate().take(rank).skip(1) {
-                        let extent = u64::from(self.tile_extent(n));
-                        *at = i64::from(coordinates[n]) + (rest % extent) as i64 * i64::from(self.element_strides[n]);
-                        rest /= extent;
+                    for &(n, count, step) in &order {
+                        at[n] += (rest % count) as i64 * step;
+                        rest /= count;
                     }
-                    emit(row * length * bytes, &at, length);
+                    emit(&at);
                 }
             }
-            Mode::Im2col { lower, upper, channels, pixels } => {
+            Mode::Im2col { lower, upper, pixels, .. } => {
                 let spatial = rank - 2;
-                let mut at = [0_i64; 5];
-                for n in 0..rank {
-                    at[n] = coordinates[n].into();
-                }
-                for pixel in 0..u64::from(pixels) {
-                    let mut shifted = at;
-                    for n in 0..spatial {
-                        shifted[1 + n] += i64::from(offsets[n]);
-                    }
-                    emit(pixel * u64::from(channels) * bytes, &shifted, channels.into());
-                    // The next base of the filter: along the innermost spatial dimension, then the next ones, then the next image.
-                    let mut carry = true;
-                    for n in 0..spatial {
-                        if carry {
-                            at[1 + n] += i64::from(self.element_strides[1 + n]);
-                            carry = at[1 + n] > self.extents[1 + n] as i64 - 1 + i64::from(upper[n]);
+                for slice in 0..slices {
+                    let mut at = start;
+                    at[0] += (slice * step) as i64;
+                    for _ in 0..pixels {
+                        let mut shifted = at;
+                        for n in 0..spatial {
+                            shifted[1 + n] += i64::from(offsets[n]);
+                        }
+                        emit(&shifted);
+                        // The next base of the filter: along the innermost spatial dimension, then the next ones, then the next image.
+                        let mut carry = true;
+                        for n in 0..spatial {
                             if carry {
-                                at[1 + n] = lower[n].into();
+                                at[1 + n] += i64::from(self.element_strides[1 + n]);
+                                carry = at[1 + n] > self.extents[1 + n] as i64 - 1 + i64::from(upper[n]);
+                                if carry {
+                                    at[1 + n] = lower[n].into();
+                                }
                             }
                         }
-                    }
-                    if carry {
-                        at[rank - 1] += 1;
+                        if carry {
+                            at[rank - 1] += 1;
+                        }
                     }
                 }
             }
@@ -461,7 +544,8 @@ impl TensorMap {
 
     /// The bytes of an element out of bounds.
     pub(crate) fn fill(&self) -> [u8; 8] {
-        if self.fill_nan { self.element.nan() } else { [0; 8] }
+        let [low, high] = OOB_NAN.to_le_bytes();
+        if self.fill_nan && self.element.is_float() { [low, high, low, high, low, high, low, high] } else { [0; 8] }
     }
 }
 
@@ -498,6 +582,33 @@ mod tests {
         assert!(map.encode().is_err());
         assert!(TensorMap::decode(&[0; 128]).is_err());
         Ok(())
+    }
+
+    #[test]
+    fn slices_follow_each_other() {
+        // 20 channels in slices of 8, 3 by 2 positions, 2 images.
+        let mut map = TensorMap::tiled(0, Element::F16, &[20, 3, 2, 2], &[16, 48, 288], &[16, 2, 1, 2]);
+        map.interleave = Interleave::B16;
+        assert_eq!(map.copy_bytes(), 2 * 16 * 2 * 2);
+        let mut runs = Vec::new();
+        map.runs(&[8, 1, 1, 0, 0], &[0; 3], |run| runs.push((run.shared, run.valid, run.address)));
+        let at = |slice: u64, x: u64, image: u64| slice * 96 + 48 + x * 16 + image * 288;
+        // The last slice has 4 channels.
+        let expected = [
+            (0, 8, at(1, 1, 0)),
+            (16, 8, at(1, 2, 0)),
+            (32, 4, at(2, 1, 0)),
+            (48, 4, at(2, 2, 0)),
+            (64, 8, at(1, 1, 1)),
+            (80, 8, at(1, 2, 1)),
+            (96, 4, at(2, 1, 1)),
+            (112, 4, at(2, 2, 1)),
+        ];
+        assert_eq!(runs, expected);
+        map.interleave = Interleave::B32;
+        assert!(map.check().is_err());
+        map.swizzle = Swizzle::B32;
+        assert!(map.check().is_err(), "strides of 16 bytes");
     }
 
     #[test]

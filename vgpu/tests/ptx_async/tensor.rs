@@ -243,3 +243,185 @@ fn a_multicast_of_two_halves() {
     let half: Vec<u32> = (0..512).collect();
     assert_eq!(out, [half.clone(), half].concat());
 }
+
+#[test]
+fn reductions_of_all_types() {
+    // Two operands of 128 bytes, element by element.
+    let (a, b): (Vec<u8>, Vec<u8>) = ((0..128_u32).map(|n| (n * 37 + 11) as u8).collect(), (0..128_u32).map(|n| (n * 91 + 5) as u8).collect());
+    let run = |operation: &str, element: Element, input: &[u8], output: &[u8]| {
+        let run = Run { input, output: output.to_vec(), ..Run::default() };
+        let width = 32 / element.bytes();
+        run.with_maps(
+            &store(&format!(
+                "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{operation}.tile.bulk_group [%rd3, {{0, 0}}], [%r3];"
+            )),
+            |_, output| vec![TensorMap::tiled(output, element, &[width.into(), 4], &[32], &[width, 4])],
+        )
+    };
+    let check = |operation: &str, element: Element, f: &dyn Fn(&[u8], &[u8]) -> Vec<u8>| {
+        let width = element.bytes() as usize;
+        let expected: Vec<u8> = b.chunks_exact(width).zip(a.chunks_exact(width)).flat_map(|(old, new)| f(old, new)).collect();
+        assert_eq!(run(operation, element, &a, &b), expected, "{operation} {element:?}");
+    };
+    let u64_of = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+    let u32_of = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
+    check("add", Element::U64, &|x, y| u64_of(x).wrapping_add(u64_of(y)).to_le_bytes().into());
+    check("min", Element::U64, &|x, y| u64_of(x).min(u64_of(y)).to_le_bytes().into());
+    check("max", Element::S64, &|x, y| (u64_of(x) as i64).max(u64_of(y) as i64).to_le_bytes().into());
+    check("and", Element::U64, &|x, y| (u64_of(x) & u64_of(y)).to_le_bytes().into());
+    check("xor", Element::S64, &|x, y| (u64_of(x) ^ u64_of(y)).to_le_bytes().into());
+    check("inc", Element::U32, &|x, y| if u32_of(x) >= u32_of(y) { 0 } else { u32_of(x) + 1 }.to_le_bytes().into());
+    check("dec", Element::U32, &|x, y| {
+        let (x, y) = (u32_of(x), u32_of(y));
+        if x == 0 || x > y { y } else { x - 1 }.to_le_bytes().into()
+    });
+    // Floats: small multiples of a quarter, exact in all types.
+    let quarters = |n: usize, step: usize| (n * step % 23) as f32 / 4.0 - 2.0;
+    type Encode = fn(f32) -> Vec<u8>;
+    for (element, encode) in [
+        (Element::F16, (|x| half::f16::from_f32(x).to_le_bytes().into()) as Encode),
+        (Element::BF16, |x| half::bf16::from_f32(x).to_le_bytes().into()),
+    ] {
+        let values = |step: usize| (0..64).map(move |n| quarters(n, step));
+        let encoded = |values: &mut dyn Iterator<Item = f32>| values.flat_map(encode).collect::<Vec<u8>>();
+        let (x, y) = (encoded(&mut values(5)), encoded(&mut values(7)));
+        type Reduction = fn(f32, f32) -> f32;
+        for (operation, f) in [("add", (|a, b| a + b) as Reduction), ("min", f32::min), ("max", f32::max)] {
+            let expected = encoded(&mut values(5).zip(values(7)).map(|(a, b)| f(a, b)));
+            assert_eq!(run(operation, element, &x, &y), expected, "{operation} {element:?}");
+        }
+    }
+    let doubles = |step: usize| (0..16).flat_map(move |n| f64::from(quarters(n, step)).to_le_bytes()).collect::<Vec<u8>>();
+    let sums: Vec<u8> = (0..16).flat_map(|n| f64::from(quarters(n, 5) + quarters(n, 7)).to_le_bytes()).collect();
+    assert_eq!(run("add", Element::F64, &doubles(5), &doubles(7)), sums);
+}
+
+#[test]
+fn types_change_values_on_their_way() {
+    let input: Vec<u32> = vec![0x3F80_0FFF, 0x3F80_1000, 0xBF80_3000, 0x0000_0001, 0x8000_0400, 0x7F80_0000, 0x7FC0_0001, 0xFF7F_FFFF];
+    let loaded = |element: Element| {
+        let input = bytes(input.iter().copied());
+        let run = Run { input: &input, output: vec![0; 32], ..Run::default() };
+        words(&run.with_maps(&load(&[0], 32, "tile", ""), |input, _| {
+            vec![TensorMap::tiled(input, element, &[8], &[], &[8])]
+        }))
+    };
+    assert_eq!(loaded(Element::F32), input);
+    let flushed = [0x3F80_0FFF, 0x3F80_1000, 0xBF80_3000, 0, 0x8000_0000, 0x7F80_0000, 0x7FC0_0001, 0xFF7F_FFFF];
+    assert_eq!(loaded(Element::F32Ftz), flushed);
+    // tf32 has 10 bits behind the point: ties go away from zero.
+    let rounded = [0x3F80_0000, 0x3F80_2000, 0xBF80_4000, 0, 0x8000_0000, 0x7F80_0000, 0x7FFF_E000, 0xFF80_0000];
+    assert_eq!(loaded(Element::TF32), rounded);
+    assert_eq!(loaded(Element::TF32Ftz), rounded);
+}
+
+/// An interleaved tensor of words: the innermost dimension in slices of so many, then the positions, the slices, the images.
+fn interleaved(extents: &[u64], slice: u64) -> (Vec<u8>, Vec<u64>) {
+    let slices = extents[0].div_ceil(slice);
+    let between: u64 = extents[1..extents.len() - 1].iter().product();
+    let images = extents[extents.len() - 1];
+    let mut data = vec![0; (slices * between * images * slice) as usize];
+    // A number for each element by its place in the plain tensor; the padding is zero.
+    for image in 0..images {
+        for position in 0..between {
+            for channel in 0..extents[0] {
+                let at = ((image * slices + channel / slice) * between + position) * slice + channel % slice;
+                data[at as usize] = (((image * between + position) * extents[0] + channel) as u32) + 1;
+            }
+        }
+    }
+    let mut strides = vec![slice * 4];
+    for extent in &extents[1..extents.len() - 2] {
+        strides.push(strides[strides.len() - 1] * extent);
+    }
+    strides.push(slices * between * slice * 4);
+    (bytes(data), strides)
+}
+
+#[test]
+fn slices_of_interleaved_tensors() {
+    use tegula_vgpu::ptx::Interleave;
+    for (interleave, slice, swizzle) in [(Interleave::B16, 4_u64, Swizzle::None), (Interleave::B32, 8, Swizzle::B32)] {
+        for extents in [[20_u64, 5, 3].as_slice(), &[20, 5, 3, 2], &[13, 4, 3, 2, 2]] {
+            let rank = extents.len();
+            let (input, strides) = interleaved(extents, slice);
+            let boxes = &[2 * slice as u32, 3, 2, 2, 2][..rank];
+            let count = boxes.iter().product::<u32>() as usize;
+            for shift in [[0, 0, 0, 0, 0], [slice as i32, 3, -1, 1, 1], [2 * slice as i32, -1, 1, 0, 0]] {
+                let at = &shift[..rank];
+                let run = Run { input: &input, output: vec![0; count * 4], ..Run::default() };
+                let map = |address| {
+                    let mut map = TensorMap::tiled(address, Element::U32, extents, &strides, boxes);
+                    map.interleave = interleave;
+                    map.swizzle = swizzle;
+                    map
+                };
+                let out = words(&run.with_maps(&load(at, count * 4, "tile", ""), |input, _| vec![map(input)]));
+                // In shared memory: slices of positions, the last dimension outermost.
+                let mut expected = vec![0; count];
+                let between: u32 = boxes[1..rank - 1].iter().product();
+                for (index, value) in expected.iter_mut().enumerate() {
+                    let index = index as u32;
+                    let (within, rest) = (index % slice as u32, index / slice as u32);
+                    let (position, rest) = (rest % between, rest / between);
+                    let (number, last) = (rest % 2, rest / 2);
+                    let mut place = vec![i64::from(at[0]) + i64::from(number) * slice as i64 + i64::from(within)];
+                    let mut left = position;
+                    for n in 1..rank - 1 {
+                        place.push(i64::from(at[n]) + i64::from(left % boxes[n]));
+                        left /= boxes[n];
+                    }
+                    place.push(i64::from(at[rank - 1]) + i64::from(last));
+                    if place.iter().zip(extents).all(|(x, extent)| (0..*extent as i64).contains(x)) {
+                        let linear = place.iter().zip(extents).rev().fold(0, |sum, (x, extent)| sum * *extent as i64 + x);
+                        *value = linear as u32 + 1;
+                    }
+                }
+                for (index, &word) in out.iter().enumerate() {
+                    let piece = swizzle.apply(index as u64 * 4) / 4;
+                    assert_eq!(word, expected[piece as usize], "{interleave:?} {rank}d at {at:?}: word {index}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_stored_and_gathered() {
+    use tegula_vgpu::ptx::{Interleave, Mode};
+    // Two slices of 4 words, 4 positions, one image: into a tensor of the same layout, from its second position on.
+    let extents = [8_u64, 5, 1];
+    let (_, strides) = interleaved(&extents, 4);
+    let input = bytes(100..132);
+    let run = Run { input: &input, output: bytes([1; 40]), ..Run::default() };
+    let map = |address: u64| {
+        let mut map = TensorMap::tiled(address, Element::U32, &extents, &strides, &[8, 4, 1]);
+        map.interleave = Interleave::B16;
+        map
+    };
+    let out = words(&run.with_maps(
+        &store("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd3, {0, 2, 0}], [%r3];"),
+        |_, output| vec![map(output)],
+    ));
+    for (index, &word) in out.iter().enumerate() {
+        let (slice, position, channel) = (index / 20, index / 4 % 5, index % 4);
+        let expected = if position < 2 { 1 } else { 100 + (slice * 16 + (position - 2) * 4 + channel) as u32 };
+        assert_eq!(word, expected, "word {index}");
+    }
+    // The columns of a filter of 2, slice by slice.
+    let extents = [8_u64, 6, 2];
+    let (input, strides) = interleaved(&extents, 4);
+    let run = Run { input: &input, output: vec![0; 6 * 8 * 4], ..Run::default() };
+    let out = words(&run.with_maps(&load(&[0, 0, 0], 6 * 8 * 4, "im2col", ", {1}"), |input, _| {
+        let mut map = TensorMap::tiled(input, Element::U32, &extents, &strides, &[1, 1, 1]);
+        map.interleave = Interleave::B16;
+        map.mode = Mode::Im2col { lower: [0; 3], upper: [-1, 0, 0], channels: 8, pixels: 6 };
+        vec![map]
+    }));
+    for (index, &word) in out.iter().enumerate() {
+        let (slice, pixel, within) = (index / 24, index / 4 % 6, index % 4);
+        // Bases 0 to 4 of each image.
+        let (image, x) = (pixel / 5, pixel % 5 + 1);
+        assert_eq!(word as usize, (image * 6 + x) * 8 + slice * 4 + within + 1, "word {index}");
+    }
+}

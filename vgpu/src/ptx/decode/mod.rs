@@ -14,7 +14,7 @@ pub(crate) use types::Ty;
 
 use super::isa;
 use super::module::Image;
-use super::program::{File, FunctionRange, Inst, InstInfo, Kernel, NONE, Param, Register, Special};
+use super::program::{File, FunctionRange, Inst, InstInfo, Kernel, NONE, Param, Passed, Register, Special};
 use super::syntax::ast::{self, Function, Instruction, Position, Statement};
 use crate::counters::Class;
 use crate::error::{Error, Location, Result};
@@ -230,6 +230,11 @@ impl<'m> Decoder<'m> {
         }
     }
 
+    /// The current instruction exists only on architectures from one on that the machine does not model.
+    pub fn requires(&self, architecture: &str, what: &str) -> Error {
+        self.unsupported(format!("{what}: this needs {architecture}, and the machine has sm_80 to sm_90a"))
+    }
+
     /// The index of a function in the kernel; it will be decoded.
     fn register_function(&mut self, function: &'m Function) -> u32 {
         if let Some(&index) = self.functions.get(&function.name) {
@@ -269,17 +274,10 @@ impl<'m> Decoder<'m> {
                 self.scopes[0].names.insert(param.name.clone(), Symbol::Variable { space: Space::EntryParam, address });
             }
         } else {
-            // Formal parameters may also be registers.
             let mut ranges = [Vec::new(), Vec::new()];
             for (list, range) in [&function.params, &function.returns].into_iter().zip(&mut ranges) {
                 for param in list {
-                    if param.space == "reg" {
-                        return Err(self
-                            .at(param.position, "parameters in registers (`.reg`) are not supported, only `.param`"));
-                    }
-                    let (size, _) = self.layout(param)?;
-                    let offset = self.call_param(param)?;
-                    range.push((offset, size as u32));
+                    range.push(self.formal(param)?);
                 }
             }
             let [params, returns] = ranges;
@@ -395,6 +393,20 @@ impl<'m> Decoder<'m> {
         };
         self.scopes[scope].names.insert(variable.name.clone(), symbol);
         Ok(())
+    }
+
+    /// Declares a formal parameter or result of a function: a register or a variable.
+    fn formal(&mut self, param: &ast::Variable) -> Result<Passed> {
+        if param.space != "reg" {
+            let (size, _) = self.layout(param)?;
+            return Ok(Passed::Memory { offset: self.call_param(param)?, size: size as u32 });
+        }
+        let symbol = self.register(&param.ty, param.position)?;
+        self.scopes[0].names.insert(param.name.clone(), symbol.clone());
+        match symbol {
+            Symbol::Register { register, bits } => Ok(Passed::Register { register, bits }),
+            _ => Err(self.at(param.position, "this is not a register")),
+        }
     }
 
     /// Allocates a variable in call-parameter memory.

@@ -5,7 +5,7 @@ use super::symbols::{Space, Symbol};
 use super::types::Ty;
 use crate::error::Result;
 use crate::ptx::exec::memory::{CALL_PARAMS, FUNCTION_WINDOW};
-use crate::ptx::program::{File, Register, Special};
+use crate::ptx::program::{File, Passed, Register, Special};
 use crate::ptx::syntax::ast::{Instruction, Number, Operand};
 use std::rc::Rc;
 
@@ -471,25 +471,67 @@ impl Decoder<'_> {
         names.iter().map(|name| self.label(&Operand::Name(name.clone()))).collect()
     }
 
-    /// The arguments or results of a call: offsets and sizes in call-parameter memory.
-    pub fn call_list(&mut self, operands: &[Operand]) -> Result<Vec<(u32, u32)>> {
+    /// The arguments of a call: variables in call-parameter memory, registers or constants.
+    pub fn call_arguments(&mut self, operands: &[Operand]) -> Result<Vec<Passed>> {
+        operands.iter().map(|operand| self.call_argument(operand)).collect()
+    }
+
+    fn call_argument(&mut self, operand: &Operand) -> Result<Passed> {
+        if let Some(variable) = self.call_variable(operand)? {
+            return Ok(variable);
+        }
+        // The callee knows how much of a constant it takes.
+        let value = match operand {
+            Operand::Number(Number::Single(bits)) => Some(u64::from(*bits)),
+            Operand::Number(Number::Double(value)) => Some(value.to_bits()),
+            other => self.constant(other, Ty::B64)?,
+        };
+        if let Some(value) = value {
+            let register = Register { file: File::Double, slot: self.constant_double(value) };
+            return Ok(Passed::Register { register, bits: 64 });
+        }
+        let passed = self.passed_register(operand)?;
+        self.reads.extend(passed.registers());
+        Ok(passed)
+    }
+
+    /// Where the results of a call go: variables in call-parameter memory or registers.
+    pub fn call_results(&mut self, operands: &[Operand]) -> Result<Vec<Passed>> {
         let mut list = Vec::new();
         for operand in operands {
-            let symbol = match operand {
-                Operand::Name(name) => Some(self.lookup(name)?),
-                _ => None,
+            let passed = match self.call_variable(operand)? {
+                Some(variable) => variable,
+                None if *operand == Operand::Sink => {
+                    Passed::Register { register: Register { file: File::Double, slot: self.slot(File::Double) }, bits: 64 }
+                }
+                None => self.passed_register(operand)?,
             };
-            match symbol {
-                Some(Symbol::Variable { space: Space::CallParam, address }) => {
-                    list.push((address as u32, self.call_params.get(&address).copied().unwrap_or(0)));
-                }
-                _ => {
-                    return Err(
-                        self.unsupported(format!("`{operand}` as an argument: only `.param` variables are passed"))
-                    );
-                }
-            }
+            self.writes.extend(passed.registers());
+            list.push(passed);
         }
         Ok(list)
+    }
+
+    fn call_variable(&mut self, operand: &Operand) -> Result<Option<Passed>> {
+        let Operand::Name(name) = operand else { return Ok(None) };
+        if Self::special(name).is_some() || name == "WARP_SZ" || self.module.function_number(name).is_some() {
+            return Ok(None);
+        }
+        Ok(match self.lookup(name)? {
+            Symbol::Variable { space: Space::CallParam, address } => {
+                let size = self.call_params.get(&address).copied().unwrap_or(0);
+                Some(Passed::Memory { offset: address as u32, size })
+            }
+            _ => None,
+        })
+    }
+
+    fn passed_register(&mut self, operand: &Operand) -> Result<Passed> {
+        if let Operand::Name(name) = operand
+            && let Some((register, bits)) = self.named_register(name)?
+        {
+            return Ok(Passed::Register { register, bits });
+        }
+        Err(self.bad(format!("`{operand}` cannot be passed to a function")))
     }
 }

@@ -5,7 +5,7 @@
 //! makes room, so that lanes may wait for each other, as they may on hardware since Volta.
 
 use super::super::isa::barrier::Polls;
-use super::super::isa::control::Results;
+use super::super::isa::control::{self, Results};
 use super::super::isa::copy::CopyQueue;
 use super::super::isa::lanes::Registers;
 use super::super::isa::wgmma::MatrixQueue;
@@ -420,6 +420,12 @@ impl Warp {
                 params: self.call_params.clone(),
             })
         });
+        control::pass(&l.kernel.insts[split.pc as usize].op, l, self, function, split.mask);
+        if let Some(defined) = &mut self.defined {
+            for register in callee.params.iter().flat_map(|formal| formal.registers()) {
+                *defined.lanes(register) |= split.mask;
+            }
+        }
         split.stack.push(Frame { function, back: split.pc + 1, saved });
         split.pc = callee.entry;
         Ok(())

@@ -8,7 +8,7 @@ use crate::ptx::exec::memory::FUNCTION_WINDOW;
 use crate::ptx::exec::warp::Warp;
 use crate::ptx::exec::{Cx, Lanes, Resumed, Step, Wait};
 use crate::ptx::printf;
-use crate::ptx::program::NONE;
+use crate::ptx::program::{File, NONE, Passed};
 use crate::ptx::syntax::ast::{Instruction, Operand};
 
 /// A function that the driver provides.
@@ -26,22 +26,22 @@ pub(crate) enum ControlOp {
         index: u32,
         targets: Vec<u32>,
     },
-    /// A call: the callee, and where its arguments and results lie for the caller (offset and size).
+    /// A call: the callee, and where its arguments and results are kept by the caller.
     Call {
         function: u32,
-        args: Vec<(u32, u32)>,
-        results: Vec<(u32, u32)>,
+        args: Vec<Passed>,
+        results: Vec<Passed>,
     },
     /// A call through a register.
     Indirect {
         pointer: u32,
-        args: Vec<(u32, u32)>,
-        results: Vec<(u32, u32)>,
+        args: Vec<Passed>,
+        results: Vec<Passed>,
     },
     Builtin {
         which: Builtin,
-        args: Vec<(u32, u32)>,
-        results: Vec<(u32, u32)>,
+        args: Vec<Passed>,
+        results: Vec<Passed>,
     },
     Return,
     Exit,
@@ -70,7 +70,7 @@ impl ControlOp {
                 Step::Scatter(groups.into())
             }
             Self::Call { function, args, results } => {
-                self.pass(cx, *function, args, results)?;
+                check(cx, *function, args, results)?;
                 Step::Call(*function)
             }
             Self::Indirect { pointer, args, results } => {
@@ -85,9 +85,7 @@ impl ControlOp {
                     return Err(cx.fault(format!("a call to {address:#x}, which is not a function")));
                 };
                 // Lanes with other targets come back to this instruction on their own.
-                let all = std::mem::replace(&mut cx.mask, lanes);
-                self.pass(cx, function, args, results)?;
-                cx.mask = all;
+                check(cx, function, args, results)?;
                 Step::CallSome { function, lanes }
             }
             Self::Builtin { which, args, results } => return self.builtin(cx, *which, args, results),
@@ -99,40 +97,14 @@ impl ControlOp {
         })
     }
 
-    /// Copies arguments into the callee's formal parameters.
-    fn pass(&self, cx: &mut Cx, function: u32, args: &[(u32, u32)], results: &[(u32, u32)]) -> Result<()> {
-        let callee = &cx.kernel().functions[function as usize];
-        if callee.entry == NONE {
-            return Err(cx.fault(format!("`{}` is declared, but not defined", callee.name)));
-        }
-        if callee.params.len() != args.len() || callee.returns.len() != results.len() {
-            return Err(cx.fault(format!(
-                "`{}` takes {} arguments, not {}",
-                callee.name,
-                callee.params.len(),
-                args.len()
-            )));
-        }
-        let frame = cx.kernel().call_param_bytes as usize;
-        for lane in cx.lanes() {
-            let base = lane * frame;
-            for (&(from, size), &(to, room)) in args.iter().zip(&callee.params) {
-                let size = size.min(room) as usize;
-                let from = base + from as usize;
-                cx.warp.call_params.copy_within(from..from + size, base + to as usize);
-            }
-        }
-        Ok(())
-    }
-
-    fn builtin(&self, cx: &mut Cx, which: Builtin, args: &[(u32, u32)], results: &[(u32, u32)]) -> Result<Step> {
-        let frame = cx.kernel().call_param_bytes as usize;
+    fn builtin(&self, cx: &mut Cx, which: Builtin, args: &[Passed], results: &[Passed]) -> Result<Step> {
         let argument = |cx: &Cx, lane: usize, index: usize| {
             let mut bytes = [0; 8];
-            if let Some(&(offset, size)) = args.get(index) {
-                let start = lane * frame + offset as usize;
-                let size = (size as usize).min(8);
-                bytes[..size].copy_from_slice(&cx.warp.call_params[start..start + size]);
+            if let Some(&from) = args.get(index) {
+                let mut value = Vec::new();
+                get(cx.l, cx.warp, from, lane, &mut value);
+                value.truncate(8);
+                bytes[..value.len()].copy_from_slice(&value);
             }
             u64::from_le_bytes(bytes)
         };
@@ -141,9 +113,8 @@ impl ControlOp {
                 for lane in cx.lanes() {
                     let (format, values) = (argument(cx, lane, 0), argument(cx, lane, 1));
                     let count = printf::print(cx, format, values, lane);
-                    if let Some(&(offset, _)) = results.first() {
-                        let start = lane * frame + offset as usize;
-                        cx.warp.call_params[start..start + 4].copy_from_slice(&count.to_le_bytes());
+                    if let Some(&to) = results.first() {
+                        put(cx.l, cx.warp, to, lane, &count.to_le_bytes());
                     }
                 }
                 Ok(Step::Next)
@@ -169,8 +140,86 @@ impl ControlOp {
     }
 }
 
+/// A function must be defined, and called with as many arguments as it takes.
+fn check(cx: &Cx, function: u32, args: &[Passed], results: &[Passed]) -> Result<()> {
+    let callee = &cx.kernel().functions[function as usize];
+    if callee.entry == NONE {
+        return Err(cx.fault(format!("`{}` is declared, but not defined", callee.name)));
+    }
+    if callee.params.len() != args.len() || callee.returns.len() != results.len() {
+        let (name, takes) = (&callee.name, callee.params.len());
+        return Err(cx.fault(format!("`{name}` takes {takes} arguments, not {}", args.len())));
+    }
+    Ok(())
+}
+
+/// The bytes of a lane that are kept somewhere.
+fn get(l: &Launched, warp: &Warp, from: Passed, lane: usize, out: &mut Vec<u8>) {
+    out.clear();
+    match from {
+        Passed::Memory { offset, size } => {
+            let start = lane * l.kernel.call_param_bytes as usize + offset as usize;
+            out.extend_from_slice(&warp.call_params[start..start + size as usize]);
+        }
+        Passed::Register { bits, .. } => {
+            for register in from.registers() {
+                let value = match register.file {
+                    File::Word => warp.registers.w(register.slot)[lane].into(),
+                    File::Double => warp.registers.d(register.slot)[lane],
+                    File::Predicate => u64::from((warp.registers.p(register.slot) >> lane) & 1),
+                };
+                out.extend_from_slice(&value.to_le_bytes());
+            }
+            out.truncate(bits.div_ceil(8) as usize);
+        }
+    }
+}
+
+/// Puts bytes of a lane somewhere: as many as there is room for.
+fn put(l: &Launched, warp: &mut Warp, to: Passed, lane: usize, bytes: &[u8]) {
+    match to {
+        Passed::Memory { offset, size } => {
+            let start = lane * l.kernel.call_param_bytes as usize + offset as usize;
+            let size = bytes.len().min(size as usize);
+            warp.call_params[start..start + size].copy_from_slice(&bytes[..size]);
+        }
+        Passed::Register { bits, .. } => {
+            let bytes = &bytes[..bytes.len().min(bits.div_ceil(8) as usize)];
+            for (number, register) in to.registers().enumerate() {
+                let mut value = [0; 8];
+                let part = bytes.get(8 * number..).unwrap_or_default();
+                let part = &part[..part.len().min(8)];
+                value[..part.len()].copy_from_slice(part);
+                let value = u64::from_le_bytes(value);
+                let registers = &mut warp.registers;
+                match register.file {
+                    File::Word => registers.words[register.slot as usize][lane] = value as u32,
+                    File::Double => registers.doubles[register.slot as usize][lane] = value,
+                    File::Predicate => registers.set_p(register.slot, if value & 1 == 1 { u32::MAX } else { 0 }, 1 << lane),
+                }
+            }
+        }
+    }
+}
+
+/// Copies the arguments of a call to the callee's formal parameters.
+pub(crate) fn pass(call: &Op, l: &Launched, warp: &mut Warp, function: u32, mask: u32) {
+    let Op::Control(ControlOp::Call { args, .. } | ControlOp::Indirect { args, .. }) = call else { return };
+    let formals = &l.kernel.functions[function as usize].params;
+    // All are read before any is written: a function that calls itself may hand on its own parameters in another order.
+    let mut values = vec![Vec::new(); args.len()];
+    for lane in Lanes(mask) {
+        for (value, &from) in values.iter_mut().zip(args) {
+            get(l, warp, from, lane, value);
+        }
+        for (value, &to) in values.iter().zip(formals) {
+            put(l, warp, to, lane, value);
+        }
+    }
+}
+
 /// Results on their way from a function back to its caller.
-pub(crate) struct Results(Vec<(u32, Vec<u8>)>);
+pub(crate) struct Results(Vec<(Passed, Vec<Vec<u8>>)>);
 
 impl Results {
     /// Takes the results of a function for all lanes, before its variables are restored.
@@ -179,27 +228,24 @@ impl Results {
             Op::Control(ControlOp::Call { results, .. } | ControlOp::Indirect { results, .. }) => results.as_slice(),
             _ => &[],
         };
-        let frame = l.kernel.call_param_bytes as usize;
         let returns = &l.kernel.functions[function as usize].returns;
-        let pairs = to.iter().zip(returns);
-        Self(
-            pairs
-                .map(|(&(to, size), &(from, room))| {
-                    let size = size.min(room) as usize;
-                    let lane = |lane: usize| &warp.call_params[lane * frame + from as usize..][..size];
-                    (to, (0..32).flat_map(lane).copied().collect())
+        let lanes = |from: Passed| {
+            (0..32)
+                .map(|lane| {
+                    let mut bytes = Vec::new();
+                    get(l, warp, from, lane, &mut bytes);
+                    bytes
                 })
-                .collect(),
-        )
+                .collect()
+        };
+        Self(to.iter().zip(returns).map(|(&to, &from)| (to, lanes(from))).collect())
     }
 
     /// Puts them where the caller wants them.
     pub fn put(&self, l: &Launched, warp: &mut Warp, mask: u32) {
-        let frame = l.kernel.call_param_bytes as usize;
-        for (to, bytes) in &self.0 {
-            let size = bytes.len() / 32;
+        for (to, lanes) in &self.0 {
             for lane in Lanes(mask) {
-                warp.call_params[lane * frame + *to as usize..][..size].copy_from_slice(&bytes[lane * size..][..size]);
+                put(l, warp, *to, lane, &lanes[lane]);
             }
         }
     }
@@ -282,14 +328,14 @@ fn call(d: &mut Decoder, i: &Instruction) -> Result<ControlOp> {
     let mut operands = i.operands.as_slice();
     let mut results = Vec::new();
     if let [Operand::List(list), rest @ ..] = operands {
-        results = d.call_list(list)?;
+        results = d.call_results(list)?;
         operands = rest;
     }
     let Some((callee, rest)) = operands.split_first() else {
         return Err(d.bad("the callee is missing"));
     };
     let args = match rest.first() {
-        Some(Operand::List(list)) => d.call_list(list)?,
+        Some(Operand::List(list)) => d.call_arguments(list)?,
         _ => Vec::new(),
     };
     let Operand::Name(name) = callee else {

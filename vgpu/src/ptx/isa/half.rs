@@ -11,6 +11,7 @@ use crate::numeric::{Format, Overflow, Rounding, bf16_to_f32, f16_to_f32, f32_to
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
 use crate::ptx::program::L32;
 use crate::ptx::syntax::ast::Instruction;
+use crate::ptx::tensor_map::OOB_NAN;
 
 /// What modifies an operation; kept in a constant operand of it.
 const PACKED: u32 = 1;
@@ -19,6 +20,7 @@ const SAT: u32 = 4;
 const RELU: u32 = 8;
 const NAN: u32 = 16;
 const XORSIGN: u32 = 32;
+const OOB: u32 = 64;
 
 trait Kind {
     const FORMAT: Format;
@@ -121,6 +123,10 @@ fn fma<K: Kind>(d: &mut L32, a: &L32, b: &L32, c: &L32, flags: &L32) {
     let flags = flags[0];
     for lane in 0..32 {
         d[lane] = each([a[lane], b[lane], c[lane]], flags, |[a, b, c]| {
+            // What a tensor copy filled in for elements out of bounds counts as zero.
+            if flags & OOB != 0 && [a, b].contains(&OOB_NAN) {
+                return 0;
+            }
             let exact = fma_to_odd(input::<K>(a, flags), input::<K>(b, flags), input::<K>(c, flags));
             output::<K>(K::FORMAT.encode(exact, Rounding::NearestEven, Overflow::Infinite) as u16, flags)
         });
@@ -178,7 +184,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         None | Some(Rounding::NearestEven) => {}
         Some(_) => return Err(d.unsupported("these types round to nearest even only")),
     }
-    for (name, flag) in [("ftz", FTZ), ("sat", SAT), ("relu", RELU), ("NaN", NAN), ("xorsign", XORSIGN)] {
+    for (name, flag) in [("ftz", FTZ), ("sat", SAT), ("relu", RELU), ("NaN", NAN), ("xorsign", XORSIGN), ("oob", OOB)] {
         if m.take(name) {
             flags |= flag;
         }

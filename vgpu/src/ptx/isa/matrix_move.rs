@@ -106,8 +106,11 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     if !(m.take("sync") && m.take("aligned")) {
         return Ok(None);
     }
+    if let Some(shape) = m.any(&["m16n16", "m8n16", "m16n8"]) {
+        return Err(d.requires("sm_100a", &format!("matrices of 8-bit elements (`.{shape}`)")));
+    }
     if !m.take("m8n8") {
-        return Err(d.unsupported("only 8 by 8 matrices of 16-bit elements"));
+        return Ok(None);
     }
     let transpose = m.take("trans");
     if i.opcode == "movmatrix" {

@@ -4,7 +4,8 @@
 //! `g + 8 * (r % 2)` (or `g` for m8), columns `(r / 2) * 4e + t * e` and on; register `r` of B holds column `g`, rows
 //! `r * 4e + t * e` and on; accumulators hold row `g + 8 * (r / 2)`, column `2t + r % 2`.
 
-use super::{Op, gemm};
+use super::sparse::Sparsity;
+use super::{Op, gemm, quad};
 use crate::error::Result;
 use crate::numeric::{Format, f16_to_f32, f32_to_f16};
 use crate::ptx::decode::{Decoder, Modifiers, Ty};
@@ -35,6 +36,8 @@ pub(crate) struct MmaOp {
     d: Vec<u32>,
     saturate: bool,
     bitwise: Bitwise,
+    /// A is packed: only half of its elements are there.
+    sparse: Option<Sparsity>,
 }
 
 /// The value of an element as `f32`.
@@ -73,7 +76,10 @@ impl MmaOp {
         if let Some(step) = cx.converge_all() {
             return Ok(step);
         }
-        cx.warp.counters.matrix_multiply_adds += (self.m * self.n * self.k) as u64;
+        cx.warp.counters.matrix_multiply_adds += (self.m * self.n * self.a_columns()) as u64;
+        if let Some(sparse) = &self.sparse {
+            sparse.check(cx, cx.warp.registers.w(sparse.metadata));
+        }
         match self.a_ty {
             Ty::F64 => self.doubles(cx),
             Ty::U8 | Ty::S8 | Ty::U4 | Ty::S4 => self.integers(cx),
@@ -81,6 +87,11 @@ impl MmaOp {
             _ => self.floats(cx),
         }
         Ok(Step::Next)
+    }
+
+    /// Columns of A as it is stored.
+    fn a_columns(&self) -> usize {
+        if self.sparse.is_some() { self.k / 2 } else { self.k }
     }
 
     /// Row and first column of what a lane's register of A holds.
@@ -97,8 +108,8 @@ impl MmaOp {
         let width = self.a_ty.bits() as usize;
         let elements = 32 / width;
         let mask = if width == 32 { u32::MAX } else { (1 << width) - 1 };
-        let (mut a, mut b, mut c) = ([0.0_f32; 16 * 32], [0.0_f32; 32 * 8], [0.0_f32; 16 * 8]);
-        let k = self.k;
+        let (mut a, mut b, mut c) = ([0.0_f32; 16 * 32], [0.0_f32; 64 * 8], [0.0_f32; 16 * 8]);
+        let (k, stored) = (self.k, self.a_columns());
         let registers = &cx.warp.registers;
         if width == 16 {
             self.halves(registers, &mut a, &mut b);
@@ -108,7 +119,7 @@ impl MmaOp {
                 for (lane, &word) in words.iter().enumerate() {
                     let (row, column) = self.a_place(r, lane, elements);
                     for e in 0..elements {
-                        a[row * k + column + e] = self.value(self.a_ty, (word >> (e * width)) & mask);
+                        a[row * stored + column + e] = self.value(self.a_ty, (word >> (e * width)) & mask);
                     }
                 }
             }
@@ -135,7 +146,13 @@ impl MmaOp {
                 }
             }
         }
-        gemm::f32(&a[..self.m * k], &b[..k * 8], &mut c[..self.m * 8], 8, k);
+        match &self.sparse {
+            Some(sparse) => {
+                let a = sparse.expand(registers.w(sparse.metadata), &a);
+                gemm::f32(&a, &b[..k * 8], &mut c, 8, k);
+            }
+            None => gemm::f32(&a[..self.m * k], &b[..k * 8], &mut c[..self.m * 8], 8, k),
+        }
         let half = self.d_ty == Ty::F16;
         for (r, &slot) in self.d.iter().enumerate() {
             let mut words = [0; 32];
@@ -153,7 +170,7 @@ impl MmaOp {
     }
 
     /// A and B of 16-bit floats, the usual case: whole registers are widened at a time, and lie in rows of eight.
-    fn halves(&self, registers: &Registers, a: &mut [f32; 16 * 32], b: &mut [f32; 32 * 8]) {
+    fn halves(&self, registers: &Registers, a: &mut [f32; 16 * 32], b: &mut [f32; 64 * 8]) {
         let widen = |words: &L32| -> [[f32; 32]; 2] {
             if self.a_ty == Ty::F16 {
                 [words.map(|word| gemm::widen_f16(word as u16)), words.map(|word| gemm::widen_f16((word >> 16) as u16))]
@@ -161,10 +178,11 @@ impl MmaOp {
                 [words.map(|word| f32::from_bits(word << 16)), words.map(|word| f32::from_bits(word & 0xFFFF_0000))]
             }
         };
+        let stored = self.a_columns();
         for (r, &slot) in self.a.iter().enumerate() {
             let [low, high] = widen(registers.w(slot));
             for g in 0..8 {
-                let row = &mut a[(g + 8 * (r % 2)) * self.k + r / 2 * 8..][..8];
+                let row = &mut a[(g + 8 * (r % 2)) * stored + r / 2 * 8..][..8];
                 for t in 0..4 {
                     row[2 * t] = low[4 * g + t];
                     row[2 * t + 1] = high[4 * g + t];
@@ -238,12 +256,13 @@ impl MmaOp {
         let (k, n) = (self.k, self.n);
         let width = self.a_ty.bits() as usize;
         let elements = 32 / width;
-        let (mut a, mut b) = (vec![0; self.m * k], vec![0; k * n]);
+        let stored = self.a_columns();
+        let (mut a, mut b) = (vec![0; self.m * stored], vec![0; k * n]);
         for lane in 0..32 {
             for (r, &slot) in self.a.iter().enumerate() {
                 let (row, column) = self.a_place(r, lane, elements);
                 for e in 0..elements {
-                    a[row * k + column + e] = integer(self.a_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
+                    a[row * stored + column + e] = integer(self.a_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
                 }
             }
             for (r, &slot) in self.b.iter().enumerate() {
@@ -252,6 +271,9 @@ impl MmaOp {
                     b[row * n + lane / 4] = integer(self.b_ty, cx.warp.registers.w(slot)[lane] >> (e * width));
                 }
             }
+        }
+        if let Some(sparse) = &self.sparse {
+            a = sparse.expand(cx.warp.registers.w(sparse.metadata), &a);
         }
         let mut c = self.accumulators(cx);
         if self.saturate {
@@ -302,7 +324,17 @@ pub(super) fn shape(word: &str) -> Option<(usize, usize, usize)> {
 }
 
 /// Whether a shape exists for an element type.
-fn exists(shape: (usize, usize, usize), ty: Ty) -> bool {
+fn exists(shape: (usize, usize, usize), ty: Ty, sparse: bool) -> bool {
+    if sparse {
+        return match ty {
+            Ty::F16 | Ty::BF16 => matches!(shape, (16, 8, 16 | 32)),
+            Ty::TF32 => matches!(shape, (16, 8, 8 | 16)),
+            Ty::E4M3 | Ty::E5M2 => shape == (16, 8, 64),
+            Ty::S8 | Ty::U8 => matches!(shape, (16, 8, 32 | 64)),
+            Ty::S4 | Ty::U4 => matches!(shape, (16, 8, 64 | 128)),
+            _ => false,
+        };
+    }
     match ty {
         Ty::F16 | Ty::BF16 => matches!(shape, (16, 8, 8 | 16)),
         Ty::TF32 => matches!(shape, (16, 8, 4 | 8)),
@@ -320,15 +352,20 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     if !(m.take("sync") && m.take("aligned")) {
         return Ok(None);
     }
-    if m.take("sp") || m.take("sp::ordered_metadata") {
-        return Err(d.unsupported("sparse products of a warp"));
+    if m.take("block_scale") {
+        return Err(d.requires("sm_120a", "products with block scales"));
     }
-    if m.take("block_scale") || m.take("kind::f8f6f4") || m.take("kind::mxf8f6f4") {
-        return Err(d.unsupported("products with block scales"));
+    if m.map(|word| word.starts_with("kind::").then_some(())).is_some() {
+        return Err(d.requires("sm_120a", "products of floats of 4 and 6 bits"));
     }
+    let ordered = m.take("sp::ordered_metadata");
+    let sparse = ordered || m.take("sp");
     let Some(shape) = m.map(shape) else {
         return Ok(None);
     };
+    if shape == (8, 8, 4) && !i.modifiers.iter().any(|word| word == "f64") {
+        return quad::decode(d, i, m);
+    }
     let layouts = (m.any(&["row", "col"]), m.any(&["col", "row"]));
     if layouts != (Some("row"), Some("col")) {
         return Err(d.unsupported("layouts other than row.col"));
@@ -353,15 +390,25 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         Ty::F16 | Ty::E4M3 | Ty::E5M2 => matches!(d_ty, Ty::F32 | Ty::F16),
         _ => d_ty == Ty::F32,
     };
-    if !exists(shape, a_ty) || !accumulator || (a_ty != b_ty && !mixed) || d_ty.bits() != c_ty.bits() {
+    let exists = exists(shape, a_ty, sparse) && accumulator && (a_ty == b_ty || mixed) && d_ty == c_ty;
+    if sparse && exists && d_ty == Ty::F16 && a_ty.bits() == 8 {
+        return Err(d.requires("sm_120", "sparse products of 8-bit floats with 16-bit accumulators"));
+    }
+    if !exists {
         return Err(d.unsupported("this shape does not exist for these types"));
     }
     let (mm, n, k) = shape;
-    let [to, a, b, c] = d.operands(i)?;
+    let (operands, metadata) = if sparse {
+        let [to, a, b, c, metadata, selector] = d.operands(i)?;
+        ([to, a, b, c], Some((metadata, selector)))
+    } else {
+        (d.operands(i)?.each_ref(), None)
+    };
+    let [to, a, b, c] = operands;
     let bits = a_ty.bits().min(64) as usize;
     let width = if a_ty == Ty::F64 { 64 } else { 32 };
     let counts =
-        (mm * k * bits / (32 * width), n * k * bits / (32 * width), mm * n * d_ty.bits() as usize / (32 * width));
+        (mm * k * bits / (32 * width) / if sparse { 2 } else { 1 }, n * k * bits / (32 * width), mm * n * d_ty.bits() as usize / (32 * width));
     let (to, a, b, c) = (d.vector(to), d.vector(a), d.vector(b), d.vector(c));
     if a.len() != counts.0 || b.len() != counts.1 || c.len() != counts.2 || to.len() != counts.2 {
         return Err(d.bad(format!("expected {}, {} and {} registers for A, B and C", counts.0, counts.1, counts.2)));
@@ -385,9 +432,13 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         if wide { d.double(operand, ty) } else { d.word(operand, ty) }
     };
     let c = c.iter().map(&mut zero_or).collect::<Result<Vec<_>>>()?;
+    let sparse = match metadata {
+        Some(metadata) => Some(Sparsity::decode(d, metadata, a_ty, k, ordered)?),
+        None => None,
+    };
     let to = to
         .iter()
         .map(|operand| if wide { d.double_destination(operand) } else { d.word_destination(operand) })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Some(Op::Mma(Box::new(MmaOp { m: mm, n, k, a_ty, b_ty, d_ty, c_ty, a, b, c, d: to, saturate, bitwise }))))
+    Ok(Some(Op::Mma(Box::new(MmaOp { m: mm, n, k, a_ty, b_ty, d_ty, c_ty, a, b, c, d: to, saturate, bitwise, sparse }))))
 }

@@ -17,7 +17,9 @@ pub(crate) mod matrix_move;
 pub(crate) mod memory;
 pub(crate) mod mma;
 pub(crate) mod moves;
+pub(crate) mod quad;
 mod shape;
+mod sparse;
 pub(crate) mod special;
 pub(crate) mod wgmma;
 
@@ -53,6 +55,7 @@ pub(crate) enum Op {
     Copy(Box<copy::CopyOp>),
     MatrixMove(Box<matrix_move::MatrixMoveOp>),
     Mma(Box<mma::MmaOp>),
+    QuadMma(Box<quad::QuadMmaOp>),
     Wgmma(Box<wgmma::WgmmaOp>),
     Bulk(Box<bulk::BulkOp>),
     /// Has no effect here.
@@ -83,12 +86,16 @@ pub(crate) fn execute(op: &Op, cx: &mut Cx) -> Result<Step> {
         Op::Copy(op) => return op.execute(cx),
         Op::MatrixMove(op) => return op.execute(cx),
         Op::Mma(op) => return op.execute(cx),
+        Op::QuadMma(op) => return op.execute(cx),
         Op::Wgmma(op) => return op.execute(cx),
         Op::Bulk(op) => return op.execute(cx),
         Op::Nop => {}
     }
     Ok(Step::Next)
 }
+
+/// Video instructions, without the number of elements.
+const VIDEO: [&str; 10] = ["vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset"];
 
 /// The type that an instruction names first.
 fn first_type(i: &Instruction) -> Option<Ty> {
@@ -147,6 +154,15 @@ pub(crate) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         "movmatrix" => (matrix_move::decode(d, i, m)?, Class::Warp),
         "mma" => (mma::decode(d, i, m)?, Class::Matrix),
         "wgmma" => return wgmma::decode(d, i, m),
+        "tcgen05" => return Err(d.requires("sm_100a", "tensor cores with memory of their own")),
+        "clusterlaunchcontrol" => return Err(d.requires("sm_100", "programs that take over the work of others")),
+        "multimem" => return Err(d.unsupported("memory that several devices share is not modelled")),
+        "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" => {
+            return Err(d.unsupported("textures and surfaces are not modelled"));
+        }
+        _ if i.opcode.starts_with('v') && VIDEO.contains(&i.opcode.trim_end_matches(['2', '4'])) => {
+            return Err(d.unsupported("video instructions are not modelled"));
+        }
         _ => (None, Class::Control),
     };
     match op {

@@ -4,6 +4,7 @@
 //! and accumulators hold poison until then.
 
 use super::mma::{fp8_table, shape};
+use super::sparse::Sparsity;
 use super::{Op, gemm};
 use crate::counters::Class;
 use crate::error::Result;
@@ -49,6 +50,24 @@ pub(crate) struct Product {
     transpose: [bool; 2],
     saturate: bool,
     xor: bool,
+    /// A is packed: only half of its elements are there.
+    sparse: Option<Sparsity>,
+}
+
+impl Product {
+    /// Columns of A as it is stored.
+    fn a_columns(&self) -> usize {
+        if self.sparse.is_some() { self.k / 2 } else { self.k }
+    }
+
+    /// Registers other than the accumulators that the product reads while it is under way.
+    fn sources(&self) -> impl Iterator<Item = u32> {
+        let a: &[u32] = match &self.a {
+            Source::Registers(slots) => slots,
+            Source::Descriptor(_) => &[],
+        };
+        a.iter().copied().chain(self.sparse.map(|sparse| sparse.metadata))
+    }
 }
 
 /// A `wgmma` instruction.
@@ -74,6 +93,8 @@ struct Pending {
     group: u32,
     a: Operands,
     b: u64,
+    /// The sparsity's metadata.
+    metadata: L32,
     accumulate: bool,
     /// When it reads shared memory, by the clock of the warp's asynchronous reader.
     time: u32,
@@ -239,7 +260,7 @@ impl WgmmaOp {
 }
 
 fn issue(cx: &mut Cx, product: &Arc<Product>) {
-    cx.warp.counters.matrix_multiply_adds += (ROWS * product.n * product.k) as u64;
+    cx.warp.counters.matrix_multiply_adds += (ROWS * product.n * product.a_columns()) as u64;
     let lane = cx.mask.trailing_zeros() as usize;
     if cx.l.sanitize {
         check_fence(cx, product);
@@ -254,6 +275,10 @@ fn issue(cx: &mut Cx, product: &Arc<Product>) {
         (slot, negated) => ((registers.p(slot) >> lane) & 1 == 1) != negated,
     };
     let b = registers.d(product.b)[lane];
+    let metadata = product.sparse.map_or([0; 32], |sparse| *registers.w(sparse.metadata));
+    if let Some(sparse) = &product.sparse {
+        sparse.check(cx, &metadata);
+    }
     let group = cx.warp.matrix.groups;
     for &slot in &product.d {
         let registers = &mut cx.warp.registers;
@@ -262,10 +287,8 @@ fn issue(cx: &mut Cx, product: &Arc<Product>) {
             registers.words[slot as usize] = [u32::from_le_bytes([POISON; 4]); 32];
         }
     }
-    if let Source::Registers(slots) = &product.a {
-        cx.warp.matrix.sources.extend(slots);
-    }
-    let mut pending = Pending { product: Arc::clone(product), pc: cx.pc, group, a, b, accumulate, time: 0 };
+    cx.warp.matrix.sources.extend(product.sources());
+    let mut pending = Pending { product: Arc::clone(product), pc: cx.pc, group, a, b, metadata, accumulate, time: 0 };
     if cx.l.sanitize {
         let fenced = cx.warp.order.fenced.clone();
         check_proxy(cx, &pending, &fenced);
@@ -280,11 +303,7 @@ fn issue(cx: &mut Cx, product: &Arc<Product>) {
 /// Registers must not have been written since the last `wgmma.fence`, and there must have been one.
 fn check_fence(cx: &mut Cx, product: &Product) {
     let queue = &cx.warp.matrix;
-    let sources: &[u32] = match &product.a {
-        Source::Registers(slots) => slots,
-        Source::Descriptor(_) => &[],
-    };
-    let written = product.d.iter().chain(sources).any(|slot| queue.dirty.contains(slot));
+    let written = product.d.iter().copied().chain(product.sources()).any(|slot| queue.dirty.contains(&slot));
     if !queue.fenced || written {
         let what = if queue.fenced { "its registers were written since the last one" } else { "there was none before" };
         let message = format!("wgmma.fence is missing: {what}");
@@ -305,9 +324,9 @@ impl Pending {
             let matrix = Matrix::new(descriptor, product.transpose[0]);
             let first = warp % 4 * ROWS;
             list.push(if product.transpose[0] {
-                (matrix, 0..product.k, first / per_piece..(first + ROWS) / per_piece)
+                (matrix, 0..product.a_columns(), first / per_piece..(first + ROWS) / per_piece)
             } else {
-                (matrix, first..first + ROWS, 0..product.k / per_piece)
+                (matrix, first..first + ROWS, 0..product.a_columns() / per_piece)
             });
         }
         let matrix = Matrix::new(self.b, product.transpose[1]);
@@ -411,9 +430,7 @@ impl Cx<'_> {
         });
         self.warp.matrix.sources.clear();
         for pending in &left {
-            if let Source::Registers(slots) = &pending.product.a {
-                self.warp.matrix.sources.extend(slots);
-            }
+            self.warp.matrix.sources.extend(pending.product.sources());
         }
         self.warp.matrix.pending = left;
     }
@@ -459,7 +476,8 @@ impl Cx<'_> {
             self.compute_bits(pending);
             return;
         }
-        let mut a = vec![0.0_f32; ROWS * k];
+        let stored = product.a_columns();
+        let mut a = vec![0.0_f32; ROWS * stored];
         let mut b = vec![0.0_f32; k * n];
         let matrices = pending.matrices(self.warp.index);
         let sign = |negate: bool| if negate { -1.0 } else { 1.0 };
@@ -476,7 +494,7 @@ impl Cx<'_> {
                     let mut wide = [0.0; 16];
                     widen(product.a_ty, &bytes, &mut wide);
                     for e in 0..elements {
-                        a[row * k + column + e] = wide[e] * sign_a;
+                        a[row * stored + column + e] = wide[e] * sign_a;
                     }
                 }
             }
@@ -485,8 +503,11 @@ impl Cx<'_> {
             let transposed = product.transpose[0];
             self.load(matrix, rows, pieces, product.a_ty, |row, column, value| {
                 let (row, column) = if transposed { (column, row) } else { (row, column) };
-                a[row * k + column] = value * sign_a;
+                a[row * stored + column] = value * sign_a;
             });
+        }
+        if let Some(sparse) = &product.sparse {
+            a = sparse.expand(&pending.metadata, &a);
         }
         let (matrix, rows, pieces) = matrices[matrices.len() - 1].clone();
         let transposed = product.transpose[1];
@@ -583,7 +604,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether a product exists for these types and this `k`.
+/// Whether a product exists for these types and this `k` (of a sparse product half of it).
 fn exists(k: usize, d: Ty, a: Ty, b: Ty) -> bool {
     match (a, b) {
         (Ty::F16, Ty::F16) => k == 16 && matches!(d, Ty::F32 | Ty::F16),
@@ -615,9 +636,7 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
 }
 
 fn product(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Product> {
-    if m.take("sp") {
-        return Err(d.unsupported("sparse products"));
-    }
+    let sparse = m.take("sp");
     let Some((64, n, k)) = m.map(shape) else {
         return Err(d.unsupported("this shape"));
     };
@@ -632,7 +651,8 @@ fn product(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Produc
         Ty::S8 | Ty::U8 | Ty::B1 => n % 8 == 0 && (n <= 32 || n % 16 == 0) || n == 24,
         _ => n % 8 == 0,
     };
-    if !exists(k, d_ty, a_ty, b_ty) || !steps || !(8..=256).contains(&n) {
+    let stored = if sparse { k / 2 } else { k };
+    if sparse && a_ty == Ty::B1 || !exists(stored, d_ty, a_ty, b_ty) || !steps || !(8..=256).contains(&n) {
         return Err(d.unsupported("this shape does not exist for these types"));
     }
     let [to, a, b, rest @ ..] = i.operands.as_slice() else {
@@ -652,6 +672,13 @@ fn product(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Produc
         Source::Descriptor(d.double(a, Ty::B64)?)
     };
     let b = d.double(b, Ty::B64)?;
+    let (sparse, rest) = match (sparse, rest) {
+        (true, [metadata, selector, rest @ ..]) => {
+            (Some(Sparsity::decode(d, (metadata, selector), a_ty, k, false)?), rest)
+        }
+        (true, _) => return Err(d.bad("the sparsity metadata and selector are missing")),
+        (false, rest) => (None, rest),
+    };
     let scale_d = match rest.first() {
         Some(operand) => d.predicate_source(operand)?,
         None => (NONE, false),
@@ -673,7 +700,7 @@ fn product(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Produc
         return Err(d.bad("only matrices of 16-bit elements are transposed"));
     }
     let slots = targets.iter().map(|operand| d.word_destination(operand)).collect::<Result<Vec<_>>>()?;
-    Ok(Product { n, k, a_ty, b_ty, d_ty, d: slots, a: source, b, scale_d, negate, transpose, saturate, xor })
+    Ok(Product { n, k, a_ty, b_ty, d_ty, d: slots, a: source, b, scale_d, negate, transpose, saturate, xor, sparse })
 }
 
 #[cfg(test)]

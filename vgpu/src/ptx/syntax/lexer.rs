@@ -115,8 +115,9 @@ impl<'a> Lexer<'a> {
         if self.at >= self.text.len() {
             return Ok(Token::End);
         }
-        // After a dot of its own a digit starts a word: `.2d`, `.v4`'s cousins.
-        let modifier = start > 0 && self.bytes()[start - 1] == b'.';
+        // After a dot of its own or `::` a digit starts a word: `.2d`, `.im2col::w::128`.
+        let before = &self.bytes()[..start];
+        let modifier = before.ends_with(b".") || before.ends_with(b"::");
         if byte.is_ascii_digit() && !modifier {
             return self.number(position);
         }

@@ -68,14 +68,19 @@ fn decode_bulk(d: &mut Decoder, i: &Instruction, m: &mut Modifiers, reduces: boo
     };
     let im2col = m.any(&["im2col", "im2col_no_offs"]).is_some();
     m.take("tile");
-    if m.any(&["tile::gather4", "tile::scatter4", "im2col::w", "im2col::w::128"]).is_some() {
-        return Err(d.unsupported("this load mode"));
+    const MODES: [&str; 6] =
+        ["tile::gather4", "tile::scatter4", "im2col::w", "im2col::w::128", "im2col_no_offs::w", "im2col_no_offs::w::128"];
+    if let Some(mode) = m.any(&MODES) {
+        return Err(d.requires("sm_100a", &format!("the mode `.{mode}`")));
     }
     let barrier = m.take("mbarrier::complete_tx::bytes");
     m.take("bulk_group");
     let multicast = m.take("multicast::cluster");
-    if m.any(&["cta_group::1", "cta_group::2", "cp_mask"]).is_some() {
-        return Err(d.unsupported("CTA pairs and byte masks"));
+    if m.any(&["cta_group::1", "cta_group::2"]).is_some() {
+        return Err(d.requires("sm_100a", "pairs of programs"));
+    }
+    if m.take("cp_mask") {
+        return Err(d.requires("sm_100", "masks of bytes"));
     }
     m.cache();
     let mut reduce = None;

@@ -320,7 +320,9 @@ impl World {
                     }
                     if let Some(place) = self.global_place(l, copy, run.address, valid) {
                         self.note_bulk(l, copy, place, valid, Action::Read, None);
-                        l.snapshot.allocation(place.0).read(place.1, &mut data[start + before..start + before + valid]);
+                        let row = &mut data[start + before..start + before + valid];
+                        l.snapshot.allocation(place.0).read(place.1, row);
+                        map.element.convert(row);
                     }
                 }
             }

@@ -291,6 +291,13 @@ impl CopyForm {
         for (at, &slot) in at.iter_mut().zip(coordinates) {
             *at = word(slot) as i32;
         }
+        if let Some(elements) = map.slice_elements()
+            && i64::from(at[0]) % elements as i64 != 0
+        {
+            let message = format!("the first coordinate is {}: a copy of slices starts at a multiple of {elements}", at[0]);
+            cx.find(FindingKind::BadDescriptor, Some(lane), None, None, message);
+            return None;
+        }
         let mut offsets = [0; 3];
         for (offset, &slot) in offsets.iter_mut().zip(&self.offsets) {
             *offset = word(slot) as u16;
