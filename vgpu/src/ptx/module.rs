@@ -211,9 +211,11 @@ fn place_variables(module: &ast::Module, file: Option<&str>, memory: &GlobalMemo
         let location = Location { file: file.map(str::to_owned), ..Location::text(position.line, position.column) };
         Error::Parse { location, message }
     };
-    for variable in &stored {
+    // Definitions first: a declaration need not know the size, and both may be there, also more than once (`.weak`, `.common`).
+    let (declared, defined): (Vec<&ast::Variable>, Vec<_>) = stored.iter().partition(|variable| variable.external);
+    for variable in defined.into_iter().chain(declared) {
         let (size, _) = decode::layout(variable).map_err(|message| located(variable, message))?;
-        if variable.external && image.addresses.contains_key(&variable.name) {
+        if image.addresses.contains_key(&variable.name) {
             continue;
         }
         let address = memory.allocate(&variable.name, size, Fill::Zero)?;

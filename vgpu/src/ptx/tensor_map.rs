@@ -471,8 +471,11 @@ impl TensorMap {
         let (slices, length, step) = self.slices();
         let bytes = u64::from(self.element.bytes());
         // From one slice of the tensor to the next: past all positions of the dimensions between the first and the last.
-        let slice_stride =
-            if self.slice_elements().is_some() { self.strides[rank - 3].wrapping_mul(self.extents[rank - 2]) } else { 0 };
+        let slice_stride = if self.slice_elements().is_some() {
+            self.strides[rank - 3].wrapping_mul(self.extents[rank - 2])
+        } else {
+            0
+        };
         let mut number = 0;
         let mut emit = |at: &[i64; 5]| {
             let inside = (1..rank).all(|n| (0..self.extents[n] as i64).contains(&at[n]));

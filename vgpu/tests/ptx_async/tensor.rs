@@ -247,7 +247,8 @@ fn a_multicast_of_two_halves() {
 #[test]
 fn reductions_of_all_types() {
     // Two operands of 128 bytes, element by element.
-    let (a, b): (Vec<u8>, Vec<u8>) = ((0..128_u32).map(|n| (n * 37 + 11) as u8).collect(), (0..128_u32).map(|n| (n * 91 + 5) as u8).collect());
+    let (a, b): (Vec<u8>, Vec<u8>) =
+        ((0..128_u32).map(|n| (n * 37 + 11) as u8).collect(), (0..128_u32).map(|n| (n * 91 + 5) as u8).collect());
     let run = |operation: &str, element: Element, input: &[u8], output: &[u8]| {
         let run = Run { input, output: output.to_vec(), ..Run::default() };
         let width = 32 / element.bytes();
@@ -260,7 +261,8 @@ fn reductions_of_all_types() {
     };
     let check = |operation: &str, element: Element, f: &dyn Fn(&[u8], &[u8]) -> Vec<u8>| {
         let width = element.bytes() as usize;
-        let expected: Vec<u8> = b.chunks_exact(width).zip(a.chunks_exact(width)).flat_map(|(old, new)| f(old, new)).collect();
+        let expected: Vec<u8> =
+            b.chunks_exact(width).zip(a.chunks_exact(width)).flat_map(|(old, new)| f(old, new)).collect();
         assert_eq!(run(operation, element, &a, &b), expected, "{operation} {element:?}");
     };
     let u64_of = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
@@ -291,21 +293,24 @@ fn reductions_of_all_types() {
             assert_eq!(run(operation, element, &x, &y), expected, "{operation} {element:?}");
         }
     }
-    let doubles = |step: usize| (0..16).flat_map(move |n| f64::from(quarters(n, step)).to_le_bytes()).collect::<Vec<u8>>();
+    let doubles =
+        |step: usize| (0..16).flat_map(move |n| f64::from(quarters(n, step)).to_le_bytes()).collect::<Vec<u8>>();
     let sums: Vec<u8> = (0..16).flat_map(|n| f64::from(quarters(n, 5) + quarters(n, 7)).to_le_bytes()).collect();
     assert_eq!(run("add", Element::F64, &doubles(5), &doubles(7)), sums);
 }
 
 #[test]
 fn types_change_values_on_their_way() {
-    let input: Vec<u32> = vec![0x3F80_0FFF, 0x3F80_1000, 0xBF80_3000, 0x0000_0001, 0x8000_0400, 0x7F80_0000, 0x7FC0_0001, 0xFF7F_FFFF];
-    let loaded = |element: Element| {
-        let input = bytes(input.iter().copied());
-        let run = Run { input: &input, output: vec![0; 32], ..Run::default() };
-        words(&run.with_maps(&load(&[0], 32, "tile", ""), |input, _| {
-            vec![TensorMap::tiled(input, element, &[8], &[], &[8])]
-        }))
-    };
+    let input: Vec<u32> =
+        vec![0x3F80_0FFF, 0x3F80_1000, 0xBF80_3000, 0x0000_0001, 0x8000_0400, 0x7F80_0000, 0x7FC0_0001, 0xFF7F_FFFF];
+    let loaded =
+        |element: Element| {
+            let input = bytes(input.iter().copied());
+            let run = Run { input: &input, output: vec![0; 32], ..Run::default() };
+            words(&run.with_maps(&load(&[0], 32, "tile", ""), |input, _| {
+                vec![TensorMap::tiled(input, element, &[8], &[], &[8])]
+            }))
+        };
     assert_eq!(loaded(Element::F32), input);
     let flushed = [0x3F80_0FFF, 0x3F80_1000, 0xBF80_3000, 0, 0x8000_0000, 0x7F80_0000, 0x7FC0_0001, 0xFF7F_FFFF];
     assert_eq!(loaded(Element::F32Ftz), flushed);
@@ -373,7 +378,8 @@ fn slices_of_interleaved_tensors() {
                     }
                     place.push(i64::from(at[rank - 1]) + i64::from(last));
                     if place.iter().zip(extents).all(|(x, extent)| (0..*extent as i64).contains(x)) {
-                        let linear = place.iter().zip(extents).rev().fold(0, |sum, (x, extent)| sum * *extent as i64 + x);
+                        let linear =
+                            place.iter().zip(extents).rev().fold(0, |sum, (x, extent)| sum * *extent as i64 + x);
                         *value = linear as u32 + 1;
                     }
                 }

@@ -179,6 +179,14 @@ pub fn initialisation() -> Vec<Fault> {
             UninitializedRead,
             "<<||st.shared.v4.u32 [%r3], {%r1, %r1, %r1, %r1};>> fence.proxy.async.shared::cta; cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
         ),
+        // Of a vector only what is used counts as read.
+        fault(
+            "last part of a vector",
+            1,
+            1,
+            UninitializedRead,
+            "st.shared.v2.u32 [%r3], {%r1, %r1}; st.shared.u32 [%r3+8], %r1; ld.shared.v4.u32 {%r40, %r41, %r42, %r43}, [%r3]; add.u32 %r7, %r40, %r41; add.u32 %r8, %r42, <<%r43||%r7>>;",
+        ),
         fault("register", 1, 1, UninitializedRegister, "<<||mov.u32 %r30, 0;>> add.u32 %r7, %r30, 1;"),
         fault(
             "register of some lanes",

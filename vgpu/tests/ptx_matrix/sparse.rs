@@ -101,7 +101,7 @@ fn run(form: &WarpForm, a: &[i64], b: &[i64], metadata: &[u32; 32]) -> (Vec<u8>,
     let d_words = if d == "f16" { 2 } else { 4 };
     let words = a_words + b_words + d_words + 1;
     let mut bytes = vec![0; 32 * words * 4];
-    for lane in 0..32 {
+    for (lane, &metadata) in metadata.iter().enumerate() {
         let (g, t) = (lane / 4, lane % 4);
         let at = |word: usize| (lane * words + word) * 32;
         for register in 0..a_words {
@@ -116,7 +116,7 @@ fn run(form: &WarpForm, a: &[i64], b: &[i64], metadata: &[u32; 32]) -> (Vec<u8>,
                 put(&mut bytes, at(a_words + register) + e * kind.bits, kind.bits, (kind.encode)(b[row * 8 + g]));
             }
         }
-        put(&mut bytes, at(a_words + b_words), 32, metadata[lane].into());
+        put(&mut bytes, at(a_words + b_words), 32, metadata.into());
     }
     let loads: String =
         (0..a_words + b_words + 1).map(|n| format!("ld.global.b32 %r{}, [%rd1+{}];\n", 10 + n, n * 4)).collect();
@@ -250,7 +250,9 @@ fn warpgroup(form: &GroupForm) {
             put(&mut tile[B..], place(n, column, row), kind.bits, (kind.encode)(b[row * n + column]));
         }
     }
-    let descriptor = |start: usize, leading: usize, stride: usize| (leading << 16 >> 4 | start >> 4) as u64 | (stride as u64 >> 4) << 32;
+    let descriptor = |start: usize, leading: usize, stride: usize| {
+        (leading << 16 >> 4 | start >> 4) as u64 | (stride as u64 >> 4) << 32
+    };
     // Transposed, the fields change places.
     let a_descriptor = if transpose { descriptor(0, 128, k / 2 * 16) } else { descriptor(0, 64 * 16, 128) };
     // A's registers and the metadata come by thread behind the tile.
@@ -258,9 +260,9 @@ fn warpgroup(form: &GroupForm) {
     for warp in 0..4 {
         let bits = &a.bits[warp * a.bits.len() / 4..][..a.bits.len() / 4];
         let metadata = metadata(bits, kind, k, selector, 0);
-        for lane in 0..32 {
+        for (lane, metadata) in metadata.into_iter().enumerate() {
             let start = (warp * 32 + lane) * 32 * 8;
-            put(&mut threads, start + 16 * 8, 32, metadata[lane].into());
+            put(&mut threads, start + 16 * 8, 32, metadata.into());
             let per = 32 / kind.bits;
             for register in 0..4 {
                 for e in 0..per {

@@ -19,7 +19,7 @@ use super::syntax::ast::{self, Function, Instruction, Position, Statement};
 use crate::counters::Class;
 use crate::error::{Error, Location, Result};
 use crate::finding::SourceLine;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Static shared memory larger than this is refused: no device has it.
 const MAX_SHARED: u64 = 1 << 22;
@@ -174,6 +174,15 @@ impl<'m> Decoder<'m> {
         let specials = kernel.specials.iter().map(|&(_, register)| register);
         let defined: Vec<_> = constants.chain(doubles).chain(predicates).chain(specials).collect();
         kernel.defined.extend(defined);
+        // Results of functions are read when they return.
+        let results = kernel.functions.iter().flat_map(|f| &f.returns).flat_map(|passed| passed.registers());
+        let read: HashSet<Register> =
+            kernel.infos.iter().flat_map(|info| info.reads.iter().copied()).chain(results).collect();
+        for inst in &mut kernel.insts {
+            if let isa::Op::Load(load) = &mut inst.op {
+                load.forget_unread(|register| read.contains(&register));
+            }
+        }
         kernel
     }
 

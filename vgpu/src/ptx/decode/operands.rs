@@ -501,9 +501,10 @@ impl Decoder<'_> {
         for operand in operands {
             let passed = match self.call_variable(operand)? {
                 Some(variable) => variable,
-                None if *operand == Operand::Sink => {
-                    Passed::Register { register: Register { file: File::Double, slot: self.slot(File::Double) }, bits: 64 }
-                }
+                None if *operand == Operand::Sink => Passed::Register {
+                    register: Register { file: File::Double, slot: self.slot(File::Double) },
+                    bits: 64,
+                },
                 None => self.passed_register(operand)?,
             };
             self.writes.extend(passed.registers());

@@ -30,6 +30,19 @@ pub(crate) enum Place {
     CallParam { offset: usize },
 }
 
+impl Place {
+    /// The place so many bytes behind.
+    pub fn after(self, bytes: usize) -> Self {
+        match self {
+            Self::Global { allocation, offset } => Self::Global { allocation, offset: offset + bytes },
+            Self::Shared { cta, offset } => Self::Shared { cta, offset: offset + bytes },
+            Self::Local { offset } => Self::Local { offset: offset + bytes },
+            Self::Param { offset } => Self::Param { offset: offset + bytes },
+            Self::CallParam { offset } => Self::CallParam { offset: offset + bytes },
+        }
+    }
+}
+
 impl Cx<'_> {
     /// The addresses of all lanes (of lanes that do not execute too).
     #[inline]

@@ -195,7 +195,9 @@ fn put(l: &Launched, warp: &mut Warp, to: Passed, lane: usize, bytes: &[u8]) {
                 match register.file {
                     File::Word => registers.words[register.slot as usize][lane] = value as u32,
                     File::Double => registers.doubles[register.slot as usize][lane] = value,
-                    File::Predicate => registers.set_p(register.slot, if value & 1 == 1 { u32::MAX } else { 0 }, 1 << lane),
+                    File::Predicate => {
+                        registers.set_p(register.slot, if value & 1 == 1 { u32::MAX } else { 0 }, 1 << lane)
+                    }
                 }
             }
         }

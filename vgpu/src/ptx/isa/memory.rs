@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ptx::decode::{AddressOperand, Decoder, Modifiers, Space, Ty};
 use crate::ptx::exec::Cx;
 use crate::ptx::exec::memory::{Place, RANK_SHIFT, SHARED_WINDOW};
+use crate::ptx::program::{File, Register};
 use crate::ptx::syntax::ast::{Instruction, Operand};
 use crate::sanitizer::Action;
 
@@ -28,6 +29,8 @@ pub(crate) struct LoadOp {
     extend: Extend,
     wide: bool,
     to: Vec<u32>,
+    /// The bytes that count as read, as runs of offset and length. See [`LoadOp::forget_unread`].
+    counted: Vec<(usize, usize)>,
     /// Ordered accesses (acquire, volatile, relaxed) count as atomic.
     ordered: bool,
     acquire: bool,
@@ -78,6 +81,25 @@ impl Cx<'_> {
 }
 
 impl LoadOp {
+    /// Parts of a vector that no instruction ever reads do not count as read: compilers widen a vector of three to one of four, and
+    /// what lies behind it may be unwritten or another thread's.
+    pub fn forget_unread(&mut self, is_read: impl Fn(Register) -> bool) {
+        let file = if self.wide { File::Double } else { File::Word };
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (number, &slot) in self.to.iter().enumerate() {
+            if is_read(Register { file, slot }) {
+                let offset = number * self.element;
+                match runs.last_mut() {
+                    Some((start, length)) if *start + *length == offset => *length += self.element,
+                    _ => runs.push((offset, self.element)),
+                }
+            }
+        }
+        if !runs.is_empty() {
+            self.counted = runs;
+        }
+    }
+
     pub fn execute(&self, cx: &mut Cx) {
         let addresses = cx.addresses(&self.address);
         let bytes = self.element * self.to.len();
@@ -92,7 +114,9 @@ impl LoadOp {
                         if self.ordered {
                             cx.synchronize(place, self.acquire, false);
                         }
-                        cx.note(place, bytes, action, lane, None);
+                        for &(offset, length) in &self.counted {
+                            cx.note(place.after(offset), length, action, lane, None);
+                        }
                     }
                     cx.read(place, lane, buffer);
                 }
@@ -250,6 +274,7 @@ pub(super) fn decode_load(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -
             extend: Extend::Zero,
             wide: true,
             to,
+            counted: vec![(0, 16)],
             ordered: access.ordered,
             acquire: access.strong,
         };
@@ -262,6 +287,7 @@ pub(super) fn decode_load(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -
         .iter()
         .map(|element| if wide { d.double_destination(element) } else { d.word_destination(element) })
         .collect::<Result<Vec<_>>>()?;
+    let counted = vec![(0, access.ty.bytes() as usize * to.len())];
     let op = LoadOp {
         space: access.space,
         address: access.address,
@@ -269,6 +295,7 @@ pub(super) fn decode_load(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -
         extend: if access.ty.is_signed() { Extend::Sign } else { Extend::Zero },
         wide,
         to,
+        counted,
         ordered: access.ordered,
         acquire: access.strong,
     };

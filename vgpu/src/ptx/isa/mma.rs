@@ -41,7 +41,7 @@ pub(crate) struct MmaOp {
 }
 
 /// The value of an element as `f32`.
-fn element(ty: Ty, bits: u32) -> f32 {
+pub(super) fn element(ty: Ty, bits: u32) -> f32 {
     match ty {
         Ty::F16 => gemm::widen_f16(bits as u16),
         Ty::BF16 => f32::from_bits(bits << 16),
@@ -62,7 +62,7 @@ pub(super) fn fp8_table(ty: Ty) -> &'static [f32; 256] {
     if ty == Ty::E4M3 { &E4M3 } else { &E5M2 }
 }
 
-fn integer(ty: Ty, bits: u32) -> i32 {
+pub(super) fn integer(ty: Ty, bits: u32) -> i32 {
     match ty {
         Ty::U8 => (bits & 0xFF) as i32,
         Ty::S8 => i32::from(bits as u8 as i8),
@@ -407,8 +407,11 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let [to, a, b, c] = operands;
     let bits = a_ty.bits().min(64) as usize;
     let width = if a_ty == Ty::F64 { 64 } else { 32 };
-    let counts =
-        (mm * k * bits / (32 * width) / if sparse { 2 } else { 1 }, n * k * bits / (32 * width), mm * n * d_ty.bits() as usize / (32 * width));
+    let counts = (
+        mm * k * bits / (32 * width) / if sparse { 2 } else { 1 },
+        n * k * bits / (32 * width),
+        mm * n * d_ty.bits() as usize / (32 * width),
+    );
     let (to, a, b, c) = (d.vector(to), d.vector(a), d.vector(b), d.vector(c));
     if a.len() != counts.0 || b.len() != counts.1 || c.len() != counts.2 || to.len() != counts.2 {
         return Err(d.bad(format!("expected {}, {} and {} registers for A, B and C", counts.0, counts.1, counts.2)));
@@ -440,5 +443,20 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         .iter()
         .map(|operand| if wide { d.double_destination(operand) } else { d.word_destination(operand) })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Some(Op::Mma(Box::new(MmaOp { m: mm, n, k, a_ty, b_ty, d_ty, c_ty, a, b, c, d: to, saturate, bitwise, sparse }))))
+    Ok(Some(Op::Mma(Box::new(MmaOp {
+        m: mm,
+        n,
+        k,
+        a_ty,
+        b_ty,
+        d_ty,
+        c_ty,
+        a,
+        b,
+        c,
+        d: to,
+        saturate,
+        bitwise,
+        sparse,
+    }))))
 }

@@ -22,6 +22,7 @@ mod shape;
 mod sparse;
 pub(crate) mod special;
 pub(crate) mod wgmma;
+pub(crate) mod wmma;
 
 use super::decode::{Decoder, Modifiers, Ty};
 use super::exec::{Cx, Step};
@@ -57,6 +58,7 @@ pub(crate) enum Op {
     Mma(Box<mma::MmaOp>),
     QuadMma(Box<quad::QuadMmaOp>),
     Wgmma(Box<wgmma::WgmmaOp>),
+    Wmma(Box<wmma::WmmaOp>),
     Bulk(Box<bulk::BulkOp>),
     /// Has no effect here.
     Nop,
@@ -88,6 +90,7 @@ pub(crate) fn execute(op: &Op, cx: &mut Cx) -> Result<Step> {
         Op::Mma(op) => return op.execute(cx),
         Op::QuadMma(op) => return op.execute(cx),
         Op::Wgmma(op) => return op.execute(cx),
+        Op::Wmma(op) => return op.execute(cx),
         Op::Bulk(op) => return op.execute(cx),
         Op::Nop => {}
     }
@@ -154,6 +157,7 @@ pub(crate) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         "movmatrix" => (matrix_move::decode(d, i, m)?, Class::Warp),
         "mma" => (mma::decode(d, i, m)?, Class::Matrix),
         "wgmma" => return wgmma::decode(d, i, m),
+        "wmma" => (wmma::decode(d, i, m)?, Class::Matrix),
         "tcgen05" => return Err(d.requires("sm_100a", "tensor cores with memory of their own")),
         "clusterlaunchcontrol" => return Err(d.requires("sm_100", "programs that take over the work of others")),
         "multimem" => return Err(d.unsupported("memory that several devices share is not modelled")),

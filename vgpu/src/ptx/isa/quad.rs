@@ -89,7 +89,8 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     let layout = |m: &mut Modifiers| m.map(|word| matches!(word, "row" | "col").then_some(word == "row"));
     let (Some(a_rows), Some(b_rows)) = (layout(m), layout(m)) else { return Ok(None) };
     let types = (m.ty(), m.ty(), m.ty(), m.ty());
-    let (Some(d_ty @ (Ty::F16 | Ty::F32)), Some(Ty::F16), Some(Ty::F16), Some(c_ty @ (Ty::F16 | Ty::F32))) = types else {
+    let (Some(d_ty @ (Ty::F16 | Ty::F32)), Some(Ty::F16), Some(Ty::F16), Some(c_ty @ (Ty::F16 | Ty::F32))) = types
+    else {
         return Err(d.unsupported("this shape does not exist for these types"));
     };
     if c_ty == Ty::F32 && d_ty == Ty::F16 {

@@ -115,7 +115,8 @@ impl Sparsity {
         if cx.l.sanitize
             && let Some((row, chunk, bits)) = self.meaningless(metadata)
         {
-            let message = format!("the sparsity metadata of row {row}, chunk {chunk} is {bits:#06b}, which has no meaning");
+            let message =
+                format!("the sparsity metadata of row {row}, chunk {chunk} is {bits:#06b}, which has no meaning");
             cx.find(FindingKind::BadDescriptor, None, None, None, message);
         }
     }

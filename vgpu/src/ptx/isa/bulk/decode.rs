@@ -68,8 +68,14 @@ fn decode_bulk(d: &mut Decoder, i: &Instruction, m: &mut Modifiers, reduces: boo
     };
     let im2col = m.any(&["im2col", "im2col_no_offs"]).is_some();
     m.take("tile");
-    const MODES: [&str; 6] =
-        ["tile::gather4", "tile::scatter4", "im2col::w", "im2col::w::128", "im2col_no_offs::w", "im2col_no_offs::w::128"];
+    const MODES: [&str; 6] = [
+        "tile::gather4",
+        "tile::scatter4",
+        "im2col::w",
+        "im2col::w::128",
+        "im2col_no_offs::w",
+        "im2col_no_offs::w::128",
+    ];
     if let Some(mode) = m.any(&MODES) {
         return Err(d.requires("sm_100a", &format!("the mode `.{mode}`")));
     }

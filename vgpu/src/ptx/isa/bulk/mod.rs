@@ -294,7 +294,8 @@ impl CopyForm {
         if let Some(elements) = map.slice_elements()
             && i64::from(at[0]) % elements as i64 != 0
         {
-            let message = format!("the first coordinate is {}: a copy of slices starts at a multiple of {elements}", at[0]);
+            let message =
+                format!("the first coordinate is {}: a copy of slices starts at a multiple of {elements}", at[0]);
             cx.find(FindingKind::BadDescriptor, Some(lane), None, None, message);
             return None;
         }
