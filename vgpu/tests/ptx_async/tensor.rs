@@ -259,7 +259,8 @@ fn reductions_of_all_types() {
             |_, output| vec![TensorMap::tiled(output, element, &[width.into(), 4], &[32], &[width, 4])],
         )
     };
-    let check = |operation: &str, element: Element, f: &dyn Fn(&[u8], &[u8]) -> Vec<u8>| {
+    type Elementwise<'a> = &'a dyn Fn(&[u8], &[u8]) -> Vec<u8>;
+    let check = |operation: &str, element: Element, f: Elementwise| {
         let width = element.bytes() as usize;
         let expected: Vec<u8> =
             b.chunks_exact(width).zip(a.chunks_exact(width)).flat_map(|(old, new)| f(old, new)).collect();
