@@ -1,4 +1,4 @@
-// A helper with control flow is not marked.
+// Helpers that compare are not marked.
 
 extern crate tegula_lang as tegula;
 
@@ -7,6 +7,10 @@ use tegula_macros::kernel;
 
 fn sign(x: Scalar<i32>) -> Scalar<i32> {
     if x < 0 { scalar(-1) } else { scalar(1) }
+}
+
+fn larger<T: Element>(a: Scalar<T>, b: Scalar<T>) -> Scalar<T> {
+    if a > b { a } else { b }
 }
 
 #[kernel]
