@@ -221,11 +221,16 @@ fn formats_and_scales_of_gfx950() -> Result<()> {
                 for scaled in [false, true] {
                     let number = |which: usize, at: usize, p: usize| factor(Int8, which, at, p) / 2;
                     let encode = |format: Format, value: i32| Float(format).encode(value);
+                    // Bytes lie in two halves of k, in each of which a group of lanes has 16; narrower elements in one run.
+                    let place_k = |format: Format, lane: usize, e: usize| match format.bits() {
+                        8 => e / 16 * (k / 2) + lane / m * 16 + e % 16,
+                        _ => lane / m * 32 + e,
+                    };
                     let mut registers = Registers::new(64);
                     let ra = registers
-                        .push(32, a.bits() as usize, |lane, e| encode(a, number(0, lane % m, lane / m * 32 + e)));
+                        .push(32, a.bits() as usize, |lane, e| encode(a, number(0, lane % m, place_k(a, lane, e))));
                     let rb = registers
-                        .push(32, b.bits() as usize, |lane, e| encode(b, number(1, lane % m, lane / m * 32 + e)));
+                        .push(32, b.bits() as usize, |lane, e| encode(b, number(1, lane % m, place_k(b, lane, e))));
                     // Each lane's 32 elements share a power of two: byte 2 of one register, byte 1 of another.
                     let exponent = |which: usize, lane: usize| 127 + (lane * (3 + which) % 5) as u32 - 2;
                     registers.push(1, 32, |lane, _| exponent(0, lane) << 16 | 0x7f00_0011);

@@ -8,7 +8,7 @@ fn correct_programs_are_silent() {
     let other = "xor.b32 %r7, %r5, 128; add.u32 %r7, %r3, %r7;";
     let clean = [
         ("producer and consumer", 1, 64, format!("@!%p2 bra C; st.shared.u32 [%r6], %r1; bar.arrive 1, 64; ret; C: {other} bar.sync 1, 64; ld.shared.u32 %r8, [%r7];")),
-        ("the same value twice", 2, 64, "mov.u32 %r7, 5; st.shared.u32 [%r3], %r7; st.global.u32 [%rd2], %r7;".to_owned()),
+        ("the same value twice", 1, 64, "mov.u32 %r7, 5; st.shared.u32 [%r3], %r7; st.global.u32 [%rd2], %r7;".to_owned()),
         ("atomics", 4, 64, "st.shared.u32 [%r6], 0; atom.shared.add.u32 %r8, [%r6], 1; red.relaxed.gpu.global.add.u32 [%rd2], 1;".to_owned()),
         ("divergent lanes meet", 1, 32, "@%p3 bra A; mov.u32 %r7, 1; bra B; A: mov.u32 %r7, 2; B: bar.sync 0; shfl.sync.bfly.b32 %r8, %r7, 16, 31, -1;".to_owned()),
         ("lanes exit before a barrier", 1, 64, "@%p3 exit; bar.sync 0;".to_owned()),

@@ -6,9 +6,10 @@ use super::queue::Counter;
 use super::state::Lanes;
 use crate::counters::{bank_conflicts, sectors};
 use crate::finding::{Address, Agent, FindingKind, OtherAccess, Space};
-use crate::gcn::decode::memory::{Act, Half};
+use crate::gcn::decode::memory::{Act, AtomicOp, Half};
+use crate::gcn::inst::Kind;
 use crate::memory::Miss;
-use crate::sanitizer::{Action, SharedConflict, Site};
+use crate::sanitizer::{Action, GlobalConflict, SharedConflict, Site};
 
 /// Which memory the addresses are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -466,7 +467,7 @@ impl Cx<'_> {
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, out.len()) else { return };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, out.len(), Action::Read);
+                    self.check_lds(access, lane, at, out.len(), Action::Read, None);
                 }
                 out.copy_from_slice(&self.g.lds[at..at + out.len()]);
             }
@@ -482,13 +483,13 @@ impl Cx<'_> {
         match access.place {
             Place::Global => {
                 let Some((index, offset)) = self.global_range(access, lane, address, data.len()) else { return };
-                self.check_global(access, lane, address, (index, offset), data.len(), Action::Write);
+                self.check_global(access, lane, address, (index, offset), data.len(), Action::Write, Some(data));
                 self.env.memory.allocation(index).write(offset, data);
             }
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, data.len()) else { return };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, data.len(), Action::Write);
+                    self.check_lds(access, lane, at, data.len(), Action::Write, Some(data));
                 }
                 self.g.lds[at..at + data.len()].copy_from_slice(data);
             }
@@ -523,13 +524,13 @@ impl Cx<'_> {
                     let message = "an atomic operation on memory that nobody wrote".to_owned();
                     self.find_address(FindingKind::UninitializedRead, access, lane, at, len, message);
                 }
-                self.check_global(access, lane, address, (index, offset), len, Action::Atomic);
+                self.check_global(access, lane, address, (index, offset), len, Action::Atomic, None);
                 self.env.memory.allocation(index).fetch_update(offset, len, f)
             }
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, len) else { return 0 };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, len, Action::Atomic);
+                    self.check_lds(access, lane, at, len, Action::Atomic, None);
                 }
                 let mut buffer = [0; 8];
                 buffer[..len].copy_from_slice(&self.g.lds[at..at + len]);
@@ -559,7 +560,7 @@ impl Cx<'_> {
                 let message = "memory is read that nobody wrote".to_owned();
                 self.find_address(FindingKind::UninitializedRead, access, lane, at, out.len(), message);
             }
-            self.check_global(access, lane, address, (index, offset), out.len(), Action::Read);
+            self.check_global(access, lane, address, (index, offset), out.len(), Action::Read, None);
         }
         self.env.memory.allocation(index).read(offset, out);
     }
@@ -628,7 +629,7 @@ impl Cx<'_> {
     }
 
     /// Looks an LDS access up in the shadow.
-    fn check_lds(&mut self, access: &Access, lane: usize, at: usize, len: usize, action: Action) {
+    fn check_lds(&mut self, access: &Access, lane: usize, at: usize, len: usize, action: Action, new: Option<&[u8]>) {
         let site = self.site(access, lane);
         let agent = self.w.id as usize;
         let Some(shadow) = &mut self.g.lds_shadow else { return };
@@ -639,7 +640,10 @@ impl Cx<'_> {
             self.find_address(FindingKind::UninitializedRead, access, lane, first as u64, len, message);
         }
         if let Some(conflict) = conflict {
-            self.find_shared_race(access, lane, at, len, action, conflict);
+            let same = conflict.action == Action::Write && new.is_some_and(|new| self.g.lds[at..at + len] == *new);
+            if !same {
+                self.find_shared_race(access, lane, at, len, action, conflict);
+            }
         }
     }
 
@@ -703,11 +707,16 @@ impl Cx<'_> {
         place: (usize, usize),
         len: usize,
         action: Action,
+        new: Option<&[u8]>,
     ) {
         let Some(shadow) = self.env.shadow else { return };
         let site = self.site(access, lane);
         let clock = &self.g.clocks[self.w.id as usize];
         let Some(conflict) = shadow.access(place, len, action, self.g.linear, site, clock) else { return };
+        let same = conflict.program == self.g.linear && conflict.action == Action::Write;
+        if same && new.is_some_and(|new| self.holds(place, new)) || self.begins_exchange(access, &conflict) {
+            return;
+        }
         let [x, y, _] = self.env.grid;
         let program = conflict.program;
         let id = [program % x, program / x % y, program / x / y];
@@ -727,6 +736,32 @@ impl Cx<'_> {
         );
         let address = self.address(access, address, len);
         self.find(FindingKind::GlobalRace, access.pc, Some(lane as u32), Some(address), Some(other), message);
+    }
+
+    /// Whether memory holds these bytes already: compilers have several waves write one value where they hold copies of it.
+    fn holds(&self, (index, offset): (usize, usize), bytes: &[u8]) -> bool {
+        let mut old = [0; 64];
+        let old = &mut old[..bytes.len()];
+        self.env.memory.allocation(index).read(offset, old);
+        old == bytes
+    }
+
+    /// Whether of two accesses one is a load and the other a compare-and-swap. Compilers begin the loops that make other atomic
+    /// operations of the latter with a plain load: what it reads is compared before it counts.
+    fn begins_exchange(&self, access: &Access, conflict: &GlobalConflict) -> bool {
+        let swaps = |act: Act| matches!(act, Act::Atomic { op: AtomicOp::CmpSwap | AtomicOp::CmpSwapF, .. });
+        let other = || {
+            let at = self.env.program.at(u64::from(conflict.other.pc) * 4)?;
+            match self.env.program.insts.get(at)?.kind {
+                Kind::Mem(op) => Some(op.act),
+                _ => None,
+            }
+        };
+        match (access.act, conflict.action) {
+            (Act::Load { .. }, Action::Atomic) => other().is_some_and(swaps),
+            (act, Action::Read) => swaps(act),
+            _ => false,
+        }
     }
 
     /// An address for a report.

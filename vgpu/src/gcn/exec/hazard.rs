@@ -364,7 +364,7 @@ impl Cx<'_> {
         let same = if passes == 2 { 2 } else { 0 };
         let (valu, memory, factor, addend, same_addend) = match (op.a, op.m) {
             (Element::F64, 4) => (6, 9, 6, 4, 4),
-            (Element::F64, _) if arch == Arch::Gfx950 => (19, 26, 19, 17, 0),
+            (Element::F64, _) if arch == Arch::Gfx950 => (19, 18, 19, 17, 0),
             (Element::F64, _) => (11, 18, 11, 9, 0),
             _ if xdl => (passes + 3 + later, passes + 3 + later, passes + 3 + later, passes + 1 + later, same),
             _ => (passes + 2, passes + 2, passes + 2, passes, same),
@@ -373,7 +373,7 @@ impl Cx<'_> {
         for slot in hazards.matrix.iter_mut().skip(first as usize).take(registers as usize) {
             *slot = write;
         }
-        hazards.matrix_horizon = hazards.matrix_horizon.max(issued + 1 + u32::from(memory.max(factor)));
+        hazards.matrix_horizon = hazards.matrix_horizon.max(issued + 1 + u32::from(memory.max(factor).max(valu)));
         let until = match passes {
             2 => 1,
             4 => 3,

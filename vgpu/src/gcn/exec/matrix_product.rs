@@ -137,6 +137,13 @@ fn product_here(
         write_back(&mut sum.rows, &planes, |value| value as u32);
     } else {
         let (mut a, mut b) = (floats(da, per_lane, a), floats(db, per_lane, b));
+        if op.a == Element::F8f6f4 {
+            for (planes, decoding, width) in [(&mut a, da, op.m), (&mut b, db, op.n)] {
+                if decoding.format.is_some_and(|format| format.bits() == 8) {
+                    *planes = consecutive(planes, usize::from(width));
+                }
+            }
+        }
         if let Some([of_a, of_b]) = scales {
             for (planes, scale) in [(&mut a, of_a), (&mut b, of_b)] {
                 for plane in planes {
@@ -148,6 +155,22 @@ fn product_here(
         by_width(op, broadcast, &a, &b, &mut planes, f32::mul_add);
         write_back(&mut sum.rows, &planes, f32::to_bits);
     }
+}
+
+/// Eight-bit factors of the instructions that choose their formats come in two halves of k, in each of which a group of lanes has 16
+/// consecutive elements; narrower ones have all 32 of a group consecutive. As the latter, where the groups of scales lie.
+fn consecutive(planes: &[Plane<f32>], width: usize) -> Vec<Plane<f32>> {
+    let groups = 64 / width;
+    let per_half = planes.len() / 2;
+    (0..planes.len())
+        .map(|e| {
+            std::array::from_fn(|lane| {
+                let k = lane / width * planes.len() + e;
+                let (half, group) = (k / (per_half * groups), k / per_half % groups);
+                planes[half * per_half + k % per_half][group * width + lane % width]
+            })
+        })
+        .collect()
 }
 
 fn write_back<T: Copy>(rows: &mut [Lanes], planes: &[Plane<T>], bits: impl Fn(T) -> u32) {

@@ -216,7 +216,18 @@ impl Cx<'_> {
     /// "Memory Model gfx942", which leaves `vmcnt(0)` out of releases to the workgroup). When registers hold what was loaded, and when
     /// data arrive in the LDS, is told by waits alone.
     pub(crate) fn settle_vector_memory(&mut self) {
-        for counter in [Counter::Vector, Counter::Store] {
+        self.settle_queues(&[Counter::Vector, Counter::Store]);
+    }
+
+    /// At a barrier: the LDS serves all waves in one order, so that what was issued before the barrier happens before what any wave
+    /// issues after it, without a wait (LLVM's AMDGPUUsage, "Memory Model": LDS operations of all waves "are executed in a total
+    /// global ordering as observed by all waves").
+    pub(crate) fn settle_lds(&mut self) {
+        self.settle_queues(&[Counter::Lds]);
+    }
+
+    fn settle_queues(&mut self, counters: &[Counter]) {
+        for &counter in counters {
             let queue = std::mem::take(self.w.queues.of(counter));
             // The operations that happen here leave what their counters know.
             for (order, queued) in queue {

@@ -47,7 +47,12 @@ fn count(i: &Inst) -> usize {
 
 /// The wave arrives at a barrier: what it does from now on is after it.
 fn arrive(cx: &mut Cx<'_>) {
-    cx.announce_lds();
+    if cx.env.arch.is_cdna() {
+        // Compilers wait for the LDS before every barrier here, and who does not is told so.
+        cx.announce_lds();
+    } else {
+        cx.settle_lds();
+    }
     if cx.env.one_compute_unit {
         cx.settle_vector_memory();
     }

@@ -278,7 +278,7 @@ impl Cx<'_> {
     }
 
     /// Notes an access for the sanitizer, before it is made. `new` is what a write will write: a conflict between two writes of
-    /// the same value is let pass, as is usual.
+    /// the same value in one program is let pass: compilers have several warps write one value where they hold copies of it.
     #[inline]
     pub fn note(&mut self, place: Place, bytes: usize, action: Action, lane: usize, new: Option<&[u8]>) {
         if self.l.sanitize {
@@ -316,7 +316,8 @@ impl Cx<'_> {
         let site = self.site(lane);
         let conflict = shadow.access((allocation, offset), bytes, action, program, site, &self.warp.order.clock);
         if let Some(conflict) = conflict {
-            if conflict.action == Action::Write
+            if conflict.program == program
+                && conflict.action == Action::Write
                 && action == Action::Write
                 && new.is_some_and(|new| self.same_global(allocation, offset, new))
             {

@@ -255,8 +255,8 @@ pub const FAULTS: &[Fault] = &[
         SharedRace,
         "v_lshlrev_b32 v2, 3, v0
          v_and_b32 v2, 0x1f8, v2
-         v_mov_b32 v3, 0
-         v_mov_b32 v4, 0
+         v_mov_b32 v3, v0
+         v_mov_b32 v4, v0
          ds_write2_b32 v2, v3, v4 offset0:0 offset1:1
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",

@@ -395,7 +395,7 @@ impl World {
         }
     }
 
-    /// Notes an access to global memory; `new` is what a write will write (the same value twice is let pass).
+    /// Notes an access to global memory; `new` is what a write will write (the same value twice in one program is let pass).
     fn note_bulk(
         &self,
         l: &Launched,
@@ -426,7 +426,8 @@ impl World {
         let Some(shadow) = &l.shadow else { return };
         let program = self.ctas[copy.cta].linear;
         if let Some(conflict) = shadow.access(place, bytes, action, program, copy.site(copy.agent), &copy.order.clock) {
-            if conflict.action == Action::Write
+            if conflict.program == program
+                && conflict.action == Action::Write
                 && let Some(new) = new
             {
                 let mut old = vec![0; new.len()];
