@@ -141,6 +141,18 @@ impl GpuTarget for Nvptx {
         function.add_attribute(AttributeLoc::Function, threads);
     }
 
+    /// A launch may let the kernel begin before the one before it has ended (programmatic dependent launch): it waits for
+    /// that end, and for what was written to be seen, before it touches memory. Then it lets the kernel behind it begin
+    /// as soon as all of its own programs run: that one waits in turn. In other launches both do nothing.
+    ///
+    /// Assembly and not LLVM's intrinsics: those say that they touch no memory, so that accesses could move over them.
+    fn begin_kernel(&self, e: &Emitter<'_, '_>) {
+        if self.architecture.dependent_launches {
+            e.asm_fence("griddepcontrol.wait;");
+            e.asm_fence("griddepcontrol.launch_dependents;");
+        }
+    }
+
     fn thread_id<'c>(&self, e: &Emitter<'c, '_>) -> Val<'c> {
         special(e, "tid", 0)
     }

@@ -200,3 +200,31 @@ fn large_scratch_is_dynamic() {
     assert_eq!((compiled.info.static_shared, compiled.info.dynamic_shared), (0, 65536));
     assert!(compiled.ptx.contains(".extern .shared .align 16 .b8 scratch[];"), "{}", compiled.ptx);
 }
+
+/// What waits for the kernel before it waits before its first access to memory, also to what only it reads, which LLVM
+/// may otherwise move. Older architectures have no such launches.
+#[test]
+fn dependent_launches_wait_before_they_touch_memory() {
+    let kernels = [
+        elementwise("  %r = add %a, %b : tile<1024xf32>"),
+        elementwise("  %s = scan sum %a axis 0 : tile<1024xf32>\n  %r = add %s, %b : tile<1024xf32>"),
+        "kernel @k(%p: ptr<i32>, %x: view<1d, i32> read) num_warps(1) {
+  %z = constant 0 : i64
+  %a = load %x[%z] : tile<32xi32>
+  print \"a\", %a
+  return
+}"
+        .to_owned(),
+    ];
+    for text in kernels {
+        let compiled = ptx(&text).ptx;
+        let at = |what: &str| compiled.find(what).unwrap_or_else(|| panic!("no {what} in {compiled}"));
+        let (wait, launch) = (at("griddepcontrol.wait;"), at("griddepcontrol.launch_dependents;"));
+        assert!(wait < launch && wait < at("ld.global"), "{compiled}");
+        assert_eq!(count(&compiled, "griddepcontrol"), 2, "{compiled}");
+        for old in ["sm_80", "sm_89"] {
+            let compiled = compile(&function(&text), old, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+            assert!(!compiled.ptx.contains("griddepcontrol"), "{}", compiled.ptx);
+        }
+    }
+}

@@ -633,6 +633,14 @@ impl<'c, 'm> Emitter<'c, 'm> {
         call.try_as_basic_value().expect_basic("the assembly gives a value")
     }
 
+    /// Inline assembly without operands, which no access to memory is moved over.
+    pub fn asm_fence(&self, text: &str) {
+        let ty = self.context.void_type().fn_type(&[], false);
+        let constraints = "~{memory}".to_owned();
+        let asm = self.context.create_inline_asm(ty, text.to_owned(), constraints, true, false, None, false);
+        self.builder.build_indirect_call(ty, asm, &[], "").expect("there are no arguments");
+    }
+
     // --- control flow ---
 
     /// A new block after all others.

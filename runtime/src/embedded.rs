@@ -13,6 +13,8 @@ use tegula_artifact::cpu::abi::KernelFn;
 use tegula_artifact::promise::{family, promises};
 use tegula_ir::Function;
 
+use crate::backend::gpu;
+
 /// What was registered.
 #[derive(Default)]
 struct Registry {
@@ -73,10 +75,8 @@ fn affinity(kernel: &Archived, target: &str) -> Option<u32> {
     if compiled_for == target {
         return Some(u32::MAX);
     }
-    // PTX for an NVIDIA architecture runs on all later ones; with a letter behind its number, on that one only.
-    let number = |name: &str| name.strip_prefix("sm_")?.parse::<u32>().ok();
-    let device = target.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<u32>().ok()?;
-    number(compiled_for).filter(|&n| n <= device)
+    let runs = gpu::target::is_older(compiled_for, target);
+    runs.then(|| compiled_for.trim_start_matches("sm_").parse().unwrap_or_default())
 }
 
 #[cfg(test)]

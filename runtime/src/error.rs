@@ -4,6 +4,8 @@ use std::fmt;
 
 use tegula_ir::diag::Diagnostic;
 
+use crate::tensor_map::TensorMapError;
+
 /// An error of the runtime.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -85,6 +87,9 @@ pub enum Error {
     /// An operation on tensors or streams that is not possible, such as a shape with too few elements.
     #[error("{0}")]
     Tensor(String),
+    /// There can be no such tensor map.
+    #[error("there is no tensor map of the tensor: {0}")]
+    TensorMap(#[from] TensorMapError),
     /// The kernel could not be built or compiled.
     #[error("kernel `{kernel}` does not compile for {target}:\n{message}")]
     Compile {

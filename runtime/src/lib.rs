@@ -7,7 +7,9 @@
 //! | [`pinned`] | host memory for fast copies |
 //! | [`stream`] | streams, events, graphs |
 //! | [`dynamic`] | kernels and tensors whose types are known at run time |
-//! | [`interop`] | memory shared with other libraries |
+//! | [`foreign`] | code that was not compiled from Tile IR |
+//! | [`tensor_map`] | what the hardware knows of a tensor to copy boxes of it |
+//! | [`interop`] | memory and streams shared with other libraries |
 //! | [`launch`] | from a call to a running kernel |
 //! | [`warm_up`] | compiling many kernels before they are launched |
 //! | [`cache`] | compiled kernels |
@@ -29,20 +31,24 @@ pub mod embedded;
 pub mod error;
 #[cfg(feature = "compiler")]
 pub mod executors;
+pub mod foreign;
 pub mod interop;
 pub mod launch;
 pub mod pinned;
 pub mod registry;
 pub mod stream;
 pub mod tensor;
+pub mod tensor_map;
 #[cfg(feature = "compiler")]
 pub mod virtual_gpu;
 pub mod warm_up;
 
 pub use device::Device;
 pub use error::{Error, Result};
+pub use foreign::{ForeignArgument, ForeignKernel};
 pub use launch::{Launch, LaunchOptions};
 pub use pinned::Pinned;
 pub use stream::{Event, Graph, Stream};
 pub use tensor::Tensor;
+pub use tensor_map::TensorMap;
 pub use warm_up::{Config, WarmUp, WarmUpError};

@@ -3,16 +3,20 @@
 //! Work of one stream is done in the order it was given; work of different streams in any order, unless an event orders
 //! it. What names no stream goes to the device's default stream. Memory is safe whatever the order: a block is freed
 //! when the work of all streams that used it is done, and copies to the host wait for that work as well.
+//!
+//! A [`Graph`] is captured from one stream. Other streams take part where they wait for an event that was recorded in the
+//! capture, up to one that is recorded in them and that the captured stream waits for.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{EventObject, GraphObject, Queue};
+use crate::backend::capture::Capture;
+use crate::backend::{EventObject, GraphObject, Owner, Queue};
 use crate::device::Device;
 use crate::element::HostElement;
 use crate::error::{Error, Result};
-use crate::pinned::Pinned;
+use crate::pinned::{Access, Pinned, PinnedState};
 use crate::tensor::Tensor;
 
 /// A stream of a device. Cloning gives another handle; work in flight ends also if all handles are dropped.
@@ -29,6 +33,21 @@ impl Stream {
 
     pub(crate) fn queue(&self) -> &dyn Queue {
         &*self.queue
+    }
+
+    /// A stream over one that another library made, given as the driver has it (`CUstream` or `hipStream_t`). Work of
+    /// both goes to it in the order it is given. `owner` is dropped when the stream is no longer used here.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this device until `owner` is dropped.
+    ///
+    /// # Errors
+    /// If the device is none behind a driver.
+    pub unsafe fn from_raw(device: &Device, stream: usize, owner: impl std::any::Any + Send + Sync) -> Result<Self> {
+        let owner: Owner = Box::new(owner);
+        // SAFETY: as the caller promises.
+        let queue = unsafe { device.backend().borrow_queue(stream, owner) }?;
+        Ok(Self::new(device.clone(), queue))
     }
 
     /// The device.
@@ -52,20 +71,22 @@ impl Stream {
         self.queue.is_idle()
     }
 
-    /// An event that happens when the work given so far is done.
+    /// An event that happens when the work given so far is done. In a capture it is a point in the graph, for other
+    /// streams to wait for, and does not happen outside of it.
     ///
     /// # Errors
-    /// If the device fails, or the stream is being captured.
+    /// If the device fails.
     pub fn record(&self) -> Result<Event> {
         let event = self.device.backend().create_event()?;
         self.queue.record(&*event)?;
         Ok(Event { device: self.device.clone(), event })
     }
 
-    /// Lets the work given from now on wait for an event of this device.
+    /// Lets the work given from now on wait for an event of this device. If it was recorded in a capture, the stream
+    /// becomes part of that until the capture ends.
     ///
     /// # Errors
-    /// If the event belongs to another device, or the device fails.
+    /// If the event belongs to another device or another graph, or the device fails.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.check(&event.device, "event")?;
         self.queue.wait(&*event.event)
@@ -102,23 +123,25 @@ impl Stream {
         self.queue.fill(&tensor.any().memory, span.start, span.len(), 0)
     }
 
-    /// Copies pinned host memory to a tensor without gaps, and returns at once.
+    /// Copies pinned host memory to a tensor without gaps, and returns at once. In a capture, every replay copies what is
+    /// there then.
     ///
     /// # Errors
-    /// If the two differ in number of elements, the stream is being captured, or the device fails.
+    /// If the two differ in number of elements, or the device fails.
     pub fn upload<T: HostElement>(&self, from: &Pinned<T>, to: &mut Tensor<T>) -> Result<()> {
         let span = self.pinned(from.len(), to)?;
         if span.is_empty() {
             return Ok(());
         }
-        // SAFETY: the block waits for this event before anyone writes or frees it.
-        unsafe { self.queue.write_async(&to.any().memory, span.start, from.address().cast(), span.len()) }?;
-        from.busy_until(self.record()?);
-        Ok(())
+        let memory = &to.any().memory;
+        self.copy_pinned(from.block(), Access::Reads, || {
+            // SAFETY: the block waits for this copy before anyone writes or frees it.
+            unsafe { self.queue.write_async(memory, span.start, from.address().cast(), span.len()) }
+        })
     }
 
     /// Copies a tensor without gaps to pinned host memory, and returns at once. Looking at the memory waits for the
-    /// copy.
+    /// copy; in a capture, for those of the replays so far.
     ///
     /// # Errors
     /// As [`Stream::upload`].
@@ -130,19 +153,25 @@ impl Stream {
         if span.is_empty() {
             return Ok(());
         }
-        // SAFETY: the block waits for this event before anyone looks at it, writes or frees it.
-        unsafe { self.queue.read_async(&from.any().memory, span.start, to.address().cast(), span.len()) }?;
-        to.busy_until(self.record()?);
+        let memory = &from.any().memory;
+        self.copy_pinned(to.block(), Access::Writes, || {
+            // SAFETY: the block waits for this copy before anyone looks at it, writes or frees it.
+            unsafe { self.queue.read_async(memory, span.start, to.address().cast(), span.len()) }
+        })
+    }
+
+    /// A copy of pinned memory: given now, or noted for a graph, which then sees to it at each replay.
+    fn copy_pinned(&self, block: &Arc<PinnedState>, access: Access, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        copy()?;
+        match self.queue.capture() {
+            Some(capture) => capture.copies(block.clone(), access),
+            None => block.uses().until(self.record()?),
+        }
         Ok(())
     }
 
     fn pinned<T: HostElement>(&self, len: usize, tensor: &Tensor<T>) -> Result<std::ops::Range<usize>> {
         self.check(tensor.device(), "tensor")?;
-        if self.queue.is_capturing() {
-            // A graph is replayed at any time, and would find the host memory in use.
-            let message = "copies from and to pinned memory cannot be part of a graph: copy before or after it";
-            return Err(Error::Tensor(message.into()));
-        }
         if len != tensor.count() {
             let message = format!("{len} values do not fit a tensor of extents {:?}", tensor.any().extents);
             return Err(Error::Tensor(message));
@@ -172,12 +201,14 @@ impl Stream {
             return Err(Error::Tensor(message.into()));
         }
         self.queue.begin_capture()?;
+        let capture = self.queue.capture();
         let mut end = End(Some(&*self.queue));
         let done = f(self);
         end.0 = None;
         let graph = self.queue.end_capture();
         done?;
-        Ok(Graph { device: self.device.clone(), graph: graph? })
+        let pinned = capture.as_deref().map(Capture::take_pinned).unwrap_or_default();
+        Ok(Graph { device: self.device.clone(), work: Arc::new(Work { graph: graph?, pinned }) })
     }
 
     pub(crate) fn check(&self, device: &Device, what: &str) -> Result<()> {
@@ -243,17 +274,35 @@ impl fmt::Debug for Event {
 #[derive(Clone)]
 pub struct Graph {
     device: Device,
+    work: Arc<Work>,
+}
+
+struct Work {
     graph: Arc<dyn GraphObject>,
+    /// What it copies from and to.
+    pinned: Vec<(Arc<PinnedState>, Access)>,
 }
 
 impl Graph {
     /// Does the work once, in the order of a stream.
     ///
     /// # Errors
-    /// If the stream is of another device, or the device fails.
+    /// If the stream is of another device, someone looks at pinned memory that the graph copies to (or changes what it
+    /// copies from), or the device fails.
     pub fn replay(&self, stream: &Stream) -> Result<()> {
         stream.check(&self.device, "graph")?;
-        self.graph.replay(stream.queue())
+        let Work { graph, pinned } = &*self.work;
+        // Held until the event stands there that others wait for. All replays lock in the same order.
+        let mut locked = Vec::with_capacity(pinned.len());
+        for (block, access) in pinned {
+            locked.push(block.for_replay(*access)?);
+        }
+        graph.replay(stream.queue())?;
+        if !locked.is_empty() {
+            let done = stream.record()?;
+            locked.iter_mut().for_each(|uses| uses.until(done.clone()));
+        }
+        Ok(())
     }
 }
 

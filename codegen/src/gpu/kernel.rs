@@ -85,6 +85,7 @@ pub fn lower_kernel<'c>(
         LineTable::new(context, module, llvm_function, at, target.line_table())
     });
 
+    target.begin_kernel(&e);
     let mut lowering = Lowering::new(function, e, target, lines);
     bind_params(&mut lowering, &params);
     let (static_shared, dynamic_shared) = lowering.run()?;

@@ -20,6 +20,11 @@ pub trait GpuTarget: NativeOps {
     /// Makes `function` a kernel of `threads` threads: calling convention and attributes.
     fn declare_kernel<'c>(&self, e: &Emitter<'c, '_>, function: FunctionValue<'c>, threads: u32);
 
+    /// Called where the kernel's code begins, before anything that touches memory.
+    fn begin_kernel(&self, e: &Emitter<'_, '_>) {
+        let _ = e;
+    }
+
     /// This thread's number in its program, as `i32`.
     fn thread_id<'c>(&self, e: &Emitter<'c, '_>) -> Val<'c>;
 

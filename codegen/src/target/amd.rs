@@ -41,6 +41,7 @@ const CDNA: Architecture = Architecture {
     // `v_exp_f32` and `v_log_f32` are within one unit in the last place; LLVM scales subnormals around them.
     native_math: &[UnaryOp::Exp2, UnaryOp::Log2],
     approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos],
+    dependent_launches: false,
 };
 
 /// What all RDNA architectures share. Programs run on a workgroup processor, two compute units with one LDS.

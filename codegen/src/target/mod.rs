@@ -131,6 +131,8 @@ pub struct Architecture {
     pub native_math: &'static [UnaryOp],
     /// Functions of `f32` that instructions approximate, for ops marked `fast`.
     pub approximate_math: &'static [UnaryOp],
+    /// Whether a kernel may begin before the one before it in its stream has ended, and wait for that end itself.
+    pub dependent_launches: bool,
 }
 
 impl Architecture {

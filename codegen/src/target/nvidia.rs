@@ -36,6 +36,7 @@ const BASE: Architecture = Architecture {
     // `ex2.approx` and its like are off by up to two units in the last place.
     native_math: &[],
     approximate_math: &[UnaryOp::Exp2, UnaryOp::Log2, UnaryOp::Recip, UnaryOp::Sin, UnaryOp::Cos, UnaryOp::Tanh],
+    dependent_launches: false,
 };
 
 pub(super) const ARCHITECTURES: &[Architecture] = &[
@@ -61,6 +62,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         max_shared_bytes: 227 * KIB,
         conversions: &[CONVERSIONS, CONVERSIONS_FP8],
         atomics: &[INTEGER_ATOMICS, FLOAT_ATOMICS, &[(Add, BF16)]],
+        dependent_launches: true,
         ..BASE
     },
 ];

@@ -1,6 +1,12 @@
 //! A softmax for [candle](https://github.com/huggingface/candle) whose work is done by a Tegula kernel, on candle's own
 //! storage: the input is read where it lies, with its strides, and the output is written into the vector that candle
 //! keeps. Nothing is copied.
+//!
+//! On CUDA the kernel is launched in candle's stream, between candle's own: see [`on_cudarc`].
+
+#[cfg(feature = "cuda")]
+mod cuda;
+pub mod on_cudarc;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, Error, Layout, Shape, Tensor as CandleTensor, WithDType, bail};
@@ -19,16 +25,17 @@ fn softmax<T: Float, N: Dim>(x: &Tensor<T, 2>, y: &mut Tiles<T, (Const<1>, N)>) 
 
 /// Softmax over the last axis, by Tegula.
 pub fn softmax_last_dim(x: &CandleTensor) -> candle_core::Result<CandleTensor> {
-    x.apply_op1_no_bwd(&SoftmaxLastDim { device: Device::open("cpu").map_err(Error::wrap)? })
+    x.apply_op1_no_bwd(&SoftmaxLastDim::new()?)
 }
 
-/// Candle's operation. The device keeps compiled kernels: keep the operation, or open the device once, to compile once.
+/// Candle's operation, on the device that candle's tensor is on. Devices, and the kernels compiled for them, are the
+/// process's: another operation compiles nothing anew.
 pub struct SoftmaxLastDim {
     device: Device,
 }
 
 impl SoftmaxLastDim {
-    /// The operation on this machine's processor.
+    /// The operation.
     pub fn new() -> candle_core::Result<Self> {
         Ok(Self { device: Device::open("cpu").map_err(Error::wrap)? })
     }
@@ -40,7 +47,6 @@ impl SoftmaxLastDim {
         if count == 0 {
             return Ok(output);
         }
-        let n = u32::try_from(extents[1].next_power_of_two()).map_err(Error::wrap)?;
         let first = x[layout.start_offset()..].as_ptr().addr() as u64;
         // SAFETY: the layout is that of the storage, so that all elements of the view lie in it; the kernel only reads
         // them, and the processor has done its work when `to_host` returns, while `x` is still borrowed.
@@ -51,11 +57,16 @@ impl SoftmaxLastDim {
         // done.
         let y = unsafe { DeviceTensor::<T>::from_raw(&self.device, address, &extents, &[extents[1], 1], ()) };
         let mut y = y.map_err(Error::wrap)?;
-        softmax::<T>(&x, &mut y).dims(softmax::Dims { n }).launch().map_err(Error::wrap)?;
+        softmax::<T>(&x, &mut y).dims(dims(extents)?).launch().map_err(Error::wrap)?;
         self.device.synchronize().map_err(Error::wrap)?;
         drop(y);
         Ok(output)
     }
+}
+
+/// The sizes that the kernel is compiled for: those of a tile that holds a row.
+fn dims(extents: [usize; 2]) -> candle_core::Result<softmax::Dims> {
+    Ok(softmax::Dims { n: u32::try_from(extents[1].next_power_of_two()).map_err(Error::wrap)? })
 }
 
 /// The tensor as rows: the extents and strides of a matrix whose columns are the last axis.
@@ -88,5 +99,14 @@ impl CustomOp1 for SoftmaxLastDim {
             other => bail!("softmax is for floating point, not {:?}", other.dtype()),
         };
         Ok((output, layout.shape().clone()))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> candle_core::Result<(candle_core::CudaStorage, Shape)> {
+        cuda::forward(storage, layout)
     }
 }

@@ -1,6 +1,5 @@
 //! The processor of this machine as a device. A launch runs to its end before it returns.
 
-use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +12,8 @@ use tegula_ir::numeric::eval;
 use super::host_memory::{HostMemory, InUse};
 use super::host_queue::{HostEvent, HostQueue, OwnedArg};
 use super::{
-    Arg, Backend, CodeTarget, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Queue,
+    Arg, Backend, CodeTarget, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Owner,
+    Queue,
 };
 use crate::embedded;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl Backend for CpuBackend {
         Ok(Arc::new(HostMemory::new("cpu", bytes, &self.in_use)?))
     }
 
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>> {
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>> {
         // SAFETY: as the caller promises.
         Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
     }

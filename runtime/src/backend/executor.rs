@@ -1,7 +1,6 @@
 //! Devices over an [`Executor`]: the interpreter, and the virtual GPUs. Each launch copies the blocks it uses into
 //! host tensors and back, which is simple, and fast enough for what is not fast itself.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,9 @@ use tegula_ir::types::ScalarType;
 
 use super::host_memory::{HostMemory, InUse};
 use super::host_queue::{HostEvent, HostQueue, OwnedArg};
-use super::{Arg, Backend, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Queue};
+use super::{
+    Arg, Backend, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Owner, Queue,
+};
 use crate::error::{Error, Result};
 
 /// A device that runs kernels through an executor.
@@ -55,7 +56,7 @@ impl Backend for ExecutorBackend {
         Ok(Arc::new(HostMemory::new(&self.name, bytes, &self.in_use)?))
     }
 
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>> {
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>> {
         // SAFETY: as the caller promises.
         Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
     }

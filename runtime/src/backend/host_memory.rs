@@ -29,7 +29,7 @@ enum Owner {
     /// Allocated here, and counted.
     This(InUse),
     /// Freed by dropping this.
-    Other { _owner: Box<dyn Any + Send + Sync> },
+    Other { _owner: Option<super::Owner> },
 }
 
 // SAFETY: the block is plain memory that lives as long as this value. Copies are ordered by the lock; kernels that run
@@ -52,11 +52,11 @@ impl HostMemory {
         Ok(Self { base, len, copies: RwLock::new(()), owner: Owner::This(in_use.clone()) })
     }
 
-    /// A block over memory that `owner` owns.
+    /// A block over memory that `owner`, or whoever made this, owns.
     ///
     /// # Safety
-    /// `len` bytes from `address` can be read and written until `owner` is dropped.
-    pub unsafe fn borrowed(address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+    /// `len` bytes from `address` can be read and written until `owner` is dropped, or the block is.
+    pub unsafe fn borrowed(address: u64, len: usize, owner: Option<super::Owner>) -> Self {
         let base = NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling());
         Self { base, len, copies: RwLock::new(()), owner: Owner::Other { _owner: owner } }
     }

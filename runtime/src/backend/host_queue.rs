@@ -4,23 +4,27 @@
 //! stream may have.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::capture::{Capture, Member, Point, Slot, Work};
 use super::host_memory::HostMemory;
 use super::{Arg, Axes, EventObject, GraphObject, Memory, Queue};
 use crate::error::{Error, Result};
 use tegula_ir::types::ScalarType;
 
-/// Work noted for later.
-pub type Work = Box<dyn Fn() -> Result<()> + Send + Sync>;
-
 /// A queue whose work is done when it is given, unless it is being captured.
 #[derive(Default)]
-pub struct HostQueue {
-    capturing: AtomicBool,
-    noted: Mutex<Vec<Work>>,
+pub struct HostQueue(Arc<HostStream>);
+
+/// What a capture knows of a queue.
+#[derive(Default)]
+struct HostStream(Slot);
+
+impl Member for HostStream {
+    fn slot(&self) -> &Slot {
+        &self.0
+    }
 }
 
 impl HostQueue {
@@ -35,20 +39,28 @@ impl HostQueue {
             .ok_or_else(|| Error::Tensor("the stream belongs to another device than the tensors".into()))
     }
 
-    /// Notes work if the queue is being captured; otherwise the caller does it at once.
-    pub fn note(&self, work: impl FnOnce() -> Work) -> bool {
-        let capturing = self.is_capturing();
-        if capturing {
-            self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(work());
-        }
-        capturing
+    fn slot(&self) -> &Slot {
+        &self.0.0
     }
 
-    fn not_while_capturing(&self, what: &str) -> Result<()> {
-        if self.is_capturing() {
-            return Err(Error::Tensor(format!("{what} cannot be part of a graph: do it before or after the capture")));
+    /// Notes work if the queue is being captured; otherwise the caller does it at once.
+    pub fn note(&self, work: impl FnOnce() -> Work) -> bool {
+        let capture = self.slot().get();
+        if let Some(capture) = &capture {
+            capture.note(work());
         }
-        Ok(())
+        capture.is_some()
+    }
+
+    /// Does work at once, or notes it.
+    fn give(&self, work: impl Fn() -> Result<()> + Send + Sync + 'static) -> Result<()> {
+        match self.slot().get() {
+            Some(capture) => {
+                capture.note(Box::new(work));
+                Ok(())
+            }
+            None => work(),
+        }
     }
 }
 
@@ -58,7 +70,7 @@ impl Queue for HostQueue {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.not_while_capturing("waiting for the stream")
+        self.slot().forbid("waiting for the stream")
     }
 
     fn is_idle(&self) -> Result<bool> {
@@ -66,73 +78,79 @@ impl Queue for HostQueue {
     }
 
     fn write(&self, to: &Arc<dyn Memory>, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.not_while_capturing("a copy from the host")?;
+        self.slot().forbid("a copy from memory that is not pinned")?;
         HostMemory::of(&**to).write(offset, bytes)
     }
 
     fn read(&self, from: &Arc<dyn Memory>, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        self.not_while_capturing("a copy to the host")?;
+        self.slot().forbid("a copy to memory that is not pinned")?;
         HostMemory::of(&**from).read(offset, bytes)
     }
 
     unsafe fn write_async(&self, to: &Arc<dyn Memory>, offset: usize, from: *const u8, n: usize) -> Result<()> {
-        // SAFETY: the caller gives `n` bytes that nobody writes meanwhile.
-        self.write(to, offset, unsafe { std::slice::from_raw_parts(from, n) })
+        let (to, from) = (to.clone(), from as usize);
+        self.give(move || {
+            // SAFETY: the caller gives `n` bytes that nobody writes while the work is done.
+            let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, n) };
+            HostMemory::of(&*to).write(offset, bytes)
+        })
     }
 
     unsafe fn read_async(&self, from: &Arc<dyn Memory>, offset: usize, to: *mut u8, n: usize) -> Result<()> {
-        // SAFETY: the caller gives `n` bytes that nobody touches meanwhile.
-        self.read(from, offset, unsafe { std::slice::from_raw_parts_mut(to, n) })
+        let (from, to) = (from.clone(), to as usize);
+        self.give(move || {
+            // SAFETY: the caller gives `n` bytes that nobody touches while the work is done.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(to as *mut u8, n) };
+            HostMemory::of(&*from).read(offset, bytes)
+        })
     }
 
     fn copy(&self, from: (&Arc<dyn Memory>, usize), to: (&Arc<dyn Memory>, usize), n: usize) -> Result<()> {
         let (a, b) = ((from.0.clone(), from.1), (to.0.clone(), to.1));
-        let work = move || {
+        self.give(move || {
             // Through a buffer: both ranges may lie in one block.
             let mut bytes = vec![0; n];
             HostMemory::of(&*a.0).read(a.1, &mut bytes)?;
             HostMemory::of(&*b.0).write(b.1, &bytes)
-        };
-        if self.is_capturing() {
-            self.note(|| Box::new(work));
-            return Ok(());
-        }
-        work()
+        })
     }
 
     fn fill(&self, to: &Arc<dyn Memory>, offset: usize, n: usize, byte: u8) -> Result<()> {
-        let noted = self.note(|| {
-            let to = to.clone();
-            Box::new(move || HostMemory::of(&*to).fill(offset, n, byte))
-        });
-        if noted { Ok(()) } else { HostMemory::of(&**to).fill(offset, n, byte) }
+        let to = to.clone();
+        self.give(move || HostMemory::of(&*to).fill(offset, n, byte))
     }
 
     fn record(&self, event: &dyn EventObject) -> Result<()> {
-        self.not_while_capturing("an event")?;
-        *HostEvent::of(event)?.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let event = HostEvent::of(event)?;
+        event.point.record(self.slot());
+        *event.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         Ok(())
     }
 
     fn wait(&self, event: &dyn EventObject) -> Result<()> {
-        HostEvent::of(event).map(drop)
-    }
-
-    fn begin_capture(&self) -> Result<()> {
-        if self.capturing.swap(true, Ordering::AcqRel) {
-            return Err(Error::Tensor("the stream is already being captured".into()));
+        // Work is noted in the order it is given, which is an order that all waits allow.
+        if let Some(capture) = HostEvent::of(event)?.point.before_wait(self.slot())? {
+            capture.join(self.0.clone());
         }
         Ok(())
     }
 
-    fn end_capture(&self) -> Result<Arc<dyn GraphObject>> {
-        self.capturing.store(false, Ordering::Release);
-        let work = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Arc::new(HostGraph { work }))
+    fn begin_capture(&self) -> Result<()> {
+        self.slot().forbid("another capture")?;
+        Arc::new(Capture::default()).join(self.0.clone());
+        Ok(())
     }
 
-    fn is_capturing(&self) -> bool {
-        self.capturing.load(Ordering::Acquire)
+    fn end_capture(&self) -> Result<Arc<dyn GraphObject>> {
+        let work = self.slot().get().map(|capture| {
+            capture.end();
+            capture.take_work()
+        });
+        Ok(Arc::new(HostGraph { work: work.unwrap_or_default() }))
+    }
+
+    fn capture(&self) -> Option<Arc<Capture>> {
+        self.slot().get()
     }
 }
 
@@ -140,6 +158,7 @@ impl Queue for HostQueue {
 #[derive(Default)]
 pub struct HostEvent {
     at: Mutex<Option<Instant>>,
+    point: Point,
 }
 
 impl HostEvent {
@@ -158,11 +177,11 @@ impl EventObject for HostEvent {
     }
 
     fn synchronize(&self) -> Result<()> {
-        Ok(())
+        self.point.happens()
     }
 
     fn is_done(&self) -> Result<bool> {
-        Ok(true)
+        self.point.happens().map(|()| true)
     }
 
     fn elapsed_since(&self, earlier: &dyn EventObject) -> Result<Duration> {
@@ -179,7 +198,7 @@ struct HostGraph {
 
 impl GraphObject for HostGraph {
     fn replay(&self, queue: &dyn Queue) -> Result<()> {
-        HostQueue::of(queue)?.not_while_capturing("a graph")?;
+        HostQueue::of(queue)?.slot().forbid("a graph")?;
         self.work.iter().try_for_each(|work| work())
     }
 }

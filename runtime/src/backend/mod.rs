@@ -6,6 +6,7 @@
 //! | [`cpu`] | this machine's processor |
 //! | [`executor`] | the interpreter and the virtual GPUs in this process |
 //! | [`host_memory`], [`host_queue`] | memory, streams, events and graphs of the devices in this process |
+//! | [`capture`] | work that is noted for a graph, on any device |
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use tegula_ir::Function;
 use tegula_ir::types::ScalarType;
 
 use crate::error::{Error, Result};
+use crate::tensor_map::{Encoded, Tiled};
 
+pub mod capture;
 pub mod cpu;
 pub mod executor;
 pub mod gpu;
@@ -43,11 +46,12 @@ pub trait Backend: Send + Sync {
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>>;
 
     /// A block over memory of this device that something else owns; `owner` is dropped when the block, and the work
-    /// that uses it, are gone.
+    /// that uses it, are gone. Without an owner nothing waits for that work.
     ///
     /// # Safety
-    /// `len` bytes from `address` are memory of this device until `owner` is dropped.
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>>;
+    /// `len` bytes from `address` are memory of this device until `owner` is dropped, or, without one, until the work
+    /// that uses the block is done.
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>>;
 
     /// Makes a block of host memory that the device copies from and to without a detour.
     ///
@@ -114,6 +118,37 @@ pub trait Backend: Send + Sync {
     /// If the device fails.
     fn create_queue(&self) -> Result<Arc<dyn Queue>>;
 
+    /// A queue over another library's stream of this device; `owner` is dropped when the queue is no longer used.
+    ///
+    /// # Safety
+    /// `stream` is the driver's handle of a stream of this device until `owner` is dropped.
+    ///
+    /// # Errors
+    /// If this kind of device has no streams of others.
+    unsafe fn borrow_queue(&self, stream: usize, owner: Owner) -> Result<Arc<dyn Queue>> {
+        let _ = (stream, owner);
+        Err(Error::Tensor(format!("`{}` has no streams that other libraries could have made", self.name())))
+    }
+
+    /// Loads code that was not compiled from Tile IR: PTX, a cubin or a code object.
+    ///
+    /// # Errors
+    /// If this kind of device has no such code, or does not take this.
+    fn load_foreign(&self, code: &[u8], entry: &ForeignEntry<'_>) -> Result<Arc<dyn ForeignExecutable>> {
+        let _ = code;
+        let message = format!("`{}` takes no code but what is compiled for it from Tile IR", self.name());
+        Err(Error::Compile { kernel: entry.name.into(), target: self.target().into(), message })
+    }
+
+    /// A tensor map as the device's hardware reads it; `None` where the device has no tensor maps.
+    ///
+    /// # Errors
+    /// If the driver refuses it.
+    fn encode_tensor_map(&self, map: &Tiled) -> Result<Option<Arc<Encoded>>> {
+        let _ = map;
+        Ok(None)
+    }
+
     /// Makes an event that nothing was recorded in.
     ///
     /// # Errors
@@ -138,6 +173,9 @@ pub trait Backend: Send + Sync {
     /// Where the device's memory is, for exchange with other libraries.
     fn location(&self) -> Location;
 }
+
+/// What keeps something of another library's alive.
+pub type Owner = Box<dyn Any + Send + Sync>;
 
 /// What code is made for: equal Tile IR for equal targets gives equal code.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -256,16 +294,16 @@ pub trait Queue: Send + Sync {
     /// If the device fails.
     fn fill(&self, to: &Arc<dyn Memory>, offset: usize, n: usize, byte: u8) -> Result<()>;
 
-    /// Records an event: it happens when the work given so far is done.
+    /// Records an event: it happens when the work given so far is done. In a capture it orders that capture's work.
     ///
     /// # Errors
     /// If the device fails.
     fn record(&self, event: &dyn EventObject) -> Result<()>;
 
-    /// Lets the work given from now on wait for an event.
+    /// Lets the work given from now on wait for an event. If that is one of a capture, the queue becomes part of it.
     ///
     /// # Errors
-    /// If the device fails.
+    /// If the event is of another capture than the queue, or the device fails.
     fn wait(&self, event: &dyn EventObject) -> Result<()>;
 
     /// From now on, work is noted instead of done.
@@ -280,8 +318,8 @@ pub trait Queue: Send + Sync {
     /// If the work noted cannot be repeated.
     fn end_capture(&self) -> Result<Arc<dyn GraphObject>>;
 
-    /// Whether work is noted instead of done.
-    fn is_capturing(&self) -> bool;
+    /// The capture that work is noted in instead of being done.
+    fn capture(&self) -> Option<Arc<capture::Capture>>;
 }
 
 /// A point in the work of a queue.
@@ -360,7 +398,8 @@ pub struct LaunchConfig {
     pub cooperative: bool,
     /// Programs that form a cluster, on each axis.
     pub cluster: Option<[u32; 3]>,
-    /// May begin before the kernel before it in the stream has ended (programmatic dependent launch).
+    /// May begin before the kernel before it in the stream has ended (programmatic dependent launch), if it waits for
+    /// that end itself.
     pub programmatic: bool,
 }
 
@@ -371,4 +410,38 @@ pub trait Executable: Send + Sync {
     /// # Errors
     /// [`crate::Error::InvalidLaunch`], and [`crate::Error::KernelFault`] where the device tells at once.
     fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()>;
+}
+
+/// An entry of code that was not compiled from Tile IR.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignEntry<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Threads of a program, on all axes together.
+    pub threads: u32,
+    /// Bytes of shared memory besides what the code declares.
+    pub shared: u32,
+}
+
+/// An argument of code that was not compiled from Tile IR.
+#[derive(Clone, Copy)]
+pub enum ForeignArg<'a> {
+    /// The address of a byte of a block.
+    Address(&'a Arc<dyn Memory>, usize),
+    /// A number of at most 8 bytes, little-endian.
+    Value([u8; 8]),
+    /// A tensor map of a tensor in a block.
+    Map(&'a Encoded, &'a Arc<dyn Memory>),
+}
+
+/// Code that was not compiled from Tile IR, on the device.
+pub trait ForeignExecutable: Send + Sync {
+    /// Launches it.
+    ///
+    /// # Safety
+    /// The arguments are the parameters of the code, in number, order and kind, and what it does with them is sound.
+    ///
+    /// # Errors
+    /// As [`Executable::launch`].
+    unsafe fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[ForeignArg<'_>]) -> Result<()>;
 }

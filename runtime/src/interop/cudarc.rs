@@ -1,11 +1,14 @@
-//! Slices of cudarc as tensors. Both use a device's primary context, so that addresses mean the same.
+//! Slices and streams of cudarc as tensors and streams. Both use a device's primary context, so that addresses mean the same.
 
-use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr};
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr};
 
 use crate::backend::Location;
 use crate::device::Device;
 use crate::element::HostElement;
 use crate::error::{Error, Result};
+use crate::stream::Stream;
 use crate::tensor::Tensor;
 
 impl<T: HostElement + DeviceRepr + Send + Sync> Tensor<T> {
@@ -15,11 +18,7 @@ impl<T: HostElement + DeviceRepr + Send + Sync> Tensor<T> {
     /// # Errors
     /// If the slice is of another device, or has too few elements.
     pub fn from_cudarc(device: &Device, slice: CudaSlice<T>, extents: &[usize]) -> Result<Self> {
-        let ordinal = slice.context().ordinal();
-        if device.backend().location() != Location::Cuda(ordinal as u32) {
-            let message = format!("a slice of CUDA device {ordinal} is not memory of {}", device.name());
-            return Err(Error::Tensor(message));
-        }
+        check(device, slice.context().ordinal(), "slice")?;
         let count = extents.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         if count.is_none_or(|n| n > slice.len()) {
             let message = format!("{} elements do not fill a tensor of extents {extents:?}", slice.len());
@@ -43,4 +42,27 @@ impl<T: HostElement + DeviceRepr + Send + Sync> Tensor<T> {
         // dropped with the tensor, after the work that uses it.
         unsafe { Self::from_raw(device, address, extents, &strides, slice) }
     }
+}
+
+impl Stream {
+    /// A stream of cudarc as a stream of its device: work of both goes to it in the order it is given, and nothing has to
+    /// be waited for between them.
+    ///
+    /// # Errors
+    /// If the stream is of another device.
+    pub fn from_cudarc(device: &Device, stream: Arc<CudaStream>) -> Result<Self> {
+        check(device, stream.context().ordinal(), "stream")?;
+        let handle = stream.cu_stream() as usize;
+        // SAFETY: the handle is that of a stream of this device, which is kept.
+        unsafe { Self::from_raw(device, handle, stream) }
+    }
+}
+
+/// Fails if a device is not the CUDA device of this number.
+fn check(device: &Device, ordinal: usize, what: &str) -> Result<()> {
+    if device.backend().location() != Location::Cuda(ordinal as u32) {
+        let message = format!("a {what} of CUDA device {ordinal} is none of {}", device.name());
+        return Err(Error::Tensor(message));
+    }
+    Ok(())
 }

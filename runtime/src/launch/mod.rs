@@ -68,7 +68,7 @@ pub trait Launch: Sized {
 /// How a call is launched. Warps, stages and sizes are chosen at the [`Call`]: the kernel is compiled for them.
 #[derive(Clone, Default, Debug)]
 pub struct LaunchOptions<'a> {
-    stream: Option<&'a Stream>,
+    pub(crate) stream: Option<&'a Stream>,
     cooperative: bool,
     cluster: Option<[u32; 3]>,
     programmatic: bool,
@@ -97,11 +97,17 @@ impl<'a> LaunchOptions<'a> {
     }
 
     /// May begin before the kernel before it in the stream has ended (programmatic dependent launch, NVIDIA from sm_90
-    /// on). Kernels do not wait for that end themselves: use it only where neither touches what the other writes.
+    /// on; elsewhere it is an ordinary launch). The kernel waits for that end before it touches memory: what is won is
+    /// the time that it takes to start.
     #[must_use]
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;
         self
+    }
+
+    /// The options and a grid.
+    pub(crate) fn config(&self, grid: [u32; 3]) -> LaunchConfig {
+        LaunchConfig { grid, cooperative: self.cooperative, cluster: self.cluster, programmatic: self.programmatic }
     }
 }
 
@@ -115,12 +121,7 @@ impl<K: Kernel> Launch for Call<'_, K> {
         let queue = options.stream.map_or_else(|| &**device.backend().default_queue(), Stream::queue);
         prepared.with_compiled(&self, |compiled| {
             check::check_kinds(&compiled.signature, &prepared.args)?;
-            let config = LaunchConfig {
-                grid: grid_of(&compiled.signature, self.grid, &prepared.args)?,
-                cooperative: options.cooperative,
-                cluster: options.cluster,
-                programmatic: options.programmatic,
-            };
+            let config = options.config(grid_of(&compiled.signature, self.grid, &prepared.args)?);
             if config.grid.contains(&0) {
                 return Ok(());
             }

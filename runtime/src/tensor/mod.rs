@@ -13,7 +13,7 @@ use tegula_ir::types::ScalarType;
 use tegula_lang::elem::Element;
 use tegula_lang::host::{PointerArg, PointerTo, TensorArg, TensorArgMut, TensorObject};
 
-use crate::backend::{Arg, Axes, Memory};
+use crate::backend::{Arg, Axes, Memory, Owner};
 use crate::device::Device;
 use crate::element::HostElement;
 use crate::error::{Error, Result};
@@ -122,6 +122,36 @@ impl<T: HostElement> Tensor<T> {
         strides: &[usize],
         owner: impl Any + Send + Sync,
     ) -> Result<Self> {
+        // SAFETY: as the caller promises.
+        unsafe { Self::over(device, address, extents, strides, Some(Box::new(owner))) }
+    }
+
+    /// A tensor as [`Tensor::from_raw`] gives, over memory that the caller keeps: dropping the tensor waits for nothing.
+    ///
+    /// # Safety
+    /// As there, until the tensor is dropped and the work that uses it is done.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn from_raw_unmanaged(
+        device: &Device,
+        address: u64,
+        extents: &[usize],
+        strides: &[usize],
+    ) -> Result<Self> {
+        // SAFETY: as the caller promises.
+        unsafe { Self::over(device, address, extents, strides, None) }
+    }
+
+    /// # Safety
+    /// As [`Backend::borrow`](crate::backend::Backend::borrow) says of the memory where the elements lie.
+    unsafe fn over(
+        device: &Device,
+        address: u64,
+        extents: &[usize],
+        strides: &[usize],
+        owner: Option<Owner>,
+    ) -> Result<Self> {
         check_rank(extents.len())?;
         if extents.len() != strides.len() {
             return Err(Error::Tensor(format!("extents {extents:?} and strides {strides:?} differ in number")));
@@ -137,7 +167,7 @@ impl<T: HostElement> Tensor<T> {
         let (extents, strides) = (axes(extents)?, axes(strides)?);
         let len = if extents.contains(&0) { 0 } else { (reach(&extents, &strides).1 + 1) as usize * size_of::<T>() };
         // SAFETY: as the caller promises.
-        let memory = unsafe { device.backend().borrow(address, len, Box::new(owner)) }?;
+        let memory = unsafe { device.backend().borrow(address, len, owner) }?;
         let any = AnyTensor { device: device.clone(), memory, elem: T::TYPE, offset: 0, extents, strides };
         Ok(Self { any, _elem: PhantomData })
     }

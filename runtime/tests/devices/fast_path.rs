@@ -2,18 +2,15 @@
 
 use tegula_runtime::{Device, Launch, Result};
 
-use crate::support::{numbers, test_path, under};
+use crate::support::{numbers, on_stand_ins};
 use crate::{allocations, kernels};
 
+on_stand_ins!(null_launches ["VGPU_NULL_LAUNCH" = "1"] launches_allocate_nothing);
+
 /// Launches after the first allocate nothing.
-#[test]
-fn launches_allocate_nothing() -> Result<()> {
-    if !under(test_path!("launches_allocate_nothing"), &[("VGPU_MODEL", "h200"), ("VGPU_NULL_LAUNCH", "1")]) {
-        return Ok(());
-    }
-    let device = Device::open("cuda:0")?;
+fn launches_allocate_nothing(device: &Device) -> Result<()> {
     let stream = device.stream()?;
-    let x: Vec<_> = (0..9).map(|_| numbers(&device, 1000)).collect::<Result<_>>()?;
+    let x: Vec<_> = (0..9).map(|_| numbers(device, 1000)).collect::<Result<_>>()?;
     let mut out = device.empty::<f32>([1000])?;
     let mut launch = |n: usize| -> Result<()> {
         match n {

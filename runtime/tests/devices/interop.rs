@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cudarc::driver::CudaContext;
-use tegula_runtime::{Device, Error, Launch, Result, Tensor};
+use cudarc::driver::{CudaContext, DevicePtr, DevicePtrMut};
+use tegula_runtime::{Device, Error, Launch, Result, Stream, Tensor};
 
 use crate::kernels;
 use crate::support::{numbers, on_devices, test_path, under};
@@ -102,5 +102,42 @@ fn slices_of_cudarc() -> Result<()> {
     assert!(matches!(Tensor::from_cudarc(&device, short, &[11, 12]), Err(Error::Tensor(_))));
     let other = stream.clone_htod(&values).expect("a copy");
     assert!(Tensor::from_cudarc(&Device::open("cpu")?, other, &[120]).is_err());
+    Ok(())
+}
+
+/// Work of cudarc and of Tegula on one stream and on the same memory: nothing is copied, and nothing waits but the last
+/// copy to the host.
+#[test]
+fn streams_of_cudarc() -> Result<()> {
+    if !under(test_path!("streams_of_cudarc"), &[("VGPU_MODEL", "h200")]) {
+        return Ok(());
+    }
+    let device = Device::open("cuda:0")?;
+    let context = CudaContext::new(0).expect("the stand-in has a device");
+    for theirs in [context.new_stream().expect("a stream"), context.default_stream()] {
+        let ours = Stream::from_cudarc(&device, theirs.clone())?;
+        let values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+        let input = theirs.clone_htod(&values).expect("a copy");
+        let mut output = theirs.alloc_zeros::<f32>(1000).expect("memory");
+        {
+            let (from, _reads) = input.device_ptr(&theirs);
+            let (to, _writes) = output.device_ptr_mut(&theirs);
+            // SAFETY: both slices have 1000 elements, and are freed in the order of the stream that the work is in.
+            let (x, mut y) = unsafe {
+                (
+                    Tensor::<f32>::from_raw_unmanaged(&device, from, &[1000], &[1])?,
+                    Tensor::<f32>::from_raw_unmanaged(&device, to, &[1000], &[1])?,
+                )
+            };
+            kernels::add(&x, &x, &mut y).launch_on(&ours)?;
+            kernels::affine(3.0, 1.0, &mut y).launch_on(&ours)?;
+        }
+        drop(input);
+        let found = theirs.clone_dtoh(&output).expect("a copy");
+        assert!(found.iter().enumerate().all(|(i, v)| *v == 6.0 * i as f32 + 1.0));
+        drop(ours);
+        theirs.synchronize().expect("the stream is cudarc's still");
+    }
+    assert!(Stream::from_cudarc(&Device::open("cpu")?, context.default_stream()).is_err());
     Ok(())
 }

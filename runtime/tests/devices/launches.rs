@@ -3,7 +3,7 @@
 use tegula_runtime::{Device, Error, Launch, LaunchOptions, Result};
 
 use crate::kernels;
-use crate::support::{numbers, on_devices, test_path, under};
+use crate::support::{numbers, on_devices, on_stand_ins, test_path, under};
 
 on_devices!(
     sizes_and_options,
@@ -126,33 +126,71 @@ fn kernels_without_tensors(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Cooperative and programmatic launches, and clusters, reach the driver; what does not fit is named.
-#[test]
-fn options_of_launches() -> Result<()> {
-    if !under(test_path!("options_of_launches"), &[("VGPU_MODEL", "h200")]) {
-        return Ok(());
-    }
-    let device = Device::open("cuda:0")?;
-    let x = numbers(&device, 256)?;
+on_stand_ins!(options [] cooperative_launches, dependent_launches, clusters);
+
+fn cooperative_launches(device: &Device) -> Result<()> {
+    let x = numbers(device, 256)?;
     let mut out = device.empty::<f32>([256])?;
-    for options in [
-        LaunchOptions::default().cooperative(),
-        LaunchOptions::default().programmatic(),
-        LaunchOptions::default().cluster([2, 1, 1]),
-    ] {
-        out.copy_from(&[0.0; 256])?;
-        kernels::add(&x, &x, &mut out).launch_with(&options)?;
-        assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32), "{options:?}");
-    }
-    // Four programs in clusters of three.
-    let options = LaunchOptions::default().cluster([3, 1, 1]);
-    let error = kernels::add(&x, &x, &mut out).launch_with(&options).expect_err("clusters that do not fit");
-    assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
-    assert!(error.to_string().contains("[3, 1, 1]"), "{error}");
+    kernels::add(&x, &x, &mut out).launch_with(&LaunchOptions::default().cooperative())?;
+    assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32));
     // More programs than can run at the same time.
     let many = device.default_stream();
     let options = LaunchOptions::default().cooperative().stream(&many);
     let error = kernels::nothing().grid([1_000_000, 1, 1]).launch_with(&options).expect_err("too many");
     assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
+    assert!(error.to_string().contains("1000000") && error.to_string().contains("launch fewer"), "{error}");
+    Ok(())
+}
+
+/// Each kernel reads what the one before it wrote, and may begin before that one has ended.
+fn dependent_launches(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let options = LaunchOptions::default().programmatic().stream(&stream);
+    let x = numbers(device, 500)?;
+    let (mut y, mut z) = (device.zeros::<f32>([500])?, device.zeros::<f32>([500])?);
+    for _ in 0..3 {
+        kernels::add(&x, &x, &mut y).launch_with(&options)?;
+        kernels::add(&y, &x, &mut z).launch_with(&options)?;
+        kernels::affine(2.0, 1.0, &mut z).launch_with(&options)?;
+        kernels::affine(0.0, 0.0, &mut y).launch_with(&options)?;
+    }
+    stream.synchronize()?;
+    assert!(z.to_vec()?.iter().enumerate().all(|(i, v)| *v == 6.0 * i as f32 + 1.0));
+    assert_eq!(y.to_vec()?, vec![0.0; 500]);
+    // In a graph as well.
+    let graph = stream.capture(|s| {
+        let options = LaunchOptions::default().programmatic().stream(s);
+        kernels::add(&x, &x, &mut y).launch_with(&options)?;
+        kernels::add(&y, &x, &mut z).launch_with(&options)
+    })?;
+    graph.replay(&stream)?;
+    assert!(z.to_vec()?.iter().enumerate().all(|(i, v)| *v == 3.0 * i as f32));
+    Ok(())
+}
+
+fn clusters(device: &Device) -> Result<()> {
+    let x = numbers(device, 256)?;
+    let mut out = device.empty::<f32>([256])?;
+    let launched = kernels::add(&x, &x, &mut out).launch_with(&LaunchOptions::default().cluster([2, 1, 1]));
+    if device.name().starts_with("hip") {
+        let error = launched.expect_err("AMD has none");
+        assert!(matches!(error, Error::InvalidLaunch { .. }) && error.to_string().contains("no clusters"), "{error}");
+        return Ok(());
+    }
+    launched?;
+    assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32));
+    // Four programs in clusters of three.
+    let options = LaunchOptions::default().cluster([3, 1, 1]);
+    let error = kernels::add(&x, &x, &mut out).launch_with(&options).expect_err("clusters that do not fit");
+    assert!(matches!(error, Error::InvalidLaunch { .. }) && error.to_string().contains("[3, 1, 1]"), "{error}");
+    Ok(())
+}
+
+/// On a device whose kernels do not wait for one another, a launch that may begin early is an ordinary one.
+#[test]
+fn dependent_launches_before_sm_90() -> Result<()> {
+    if under(test_path!("dependent_launches_before_sm_90"), &[("VGPU_MODEL", "a100")]) {
+        dependent_launches(&Device::open("cuda:0")?)?;
+    }
     Ok(())
 }

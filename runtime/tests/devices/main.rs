@@ -12,3 +12,4 @@ mod memory;
 mod reliability;
 mod streams;
 mod support;
+mod tensor_maps;

@@ -5,14 +5,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tegula_runtime::{Device, Error, Launch, Result};
 
 use crate::kernels;
-use crate::support::{is_child, numbers, on_devices, output_of, test_path, text, under};
+use crate::support::{is_child, numbers, on_devices, on_stand_ins, output_of, test_path, text};
 
 on_devices!(threads_launch_at_once);
 
 /// Eight threads, each with its own tensors and sometimes its own stream, drop things at random while work is in flight.
+/// The stand-ins watch every access.
 fn threads_launch_at_once(device: &Device) -> Result<()> {
     // The interpreter takes long for a launch, and shows nothing new.
     launch_from_threads(device, if device.name() == "interp" { 160 } else { 800 })
+}
+
+on_stand_ins!(without_sanitizer ["VGPU_SANITIZE" = "0"] ten_thousand_launches_on_eight_threads);
+
+#[test]
+fn ten_thousand_launches_on_eight_threads_of_the_cpu() -> Result<()> {
+    ten_thousand_launches_on_eight_threads(&Device::open("cpu")?)
+}
+
+fn ten_thousand_launches_on_eight_threads(device: &Device) -> Result<()> {
+    launch_from_threads(device, 10_000)?;
+    device.synchronize()
 }
 
 fn launch_from_threads(device: &Device, launches: usize) -> Result<()> {
@@ -69,28 +82,28 @@ fn launch_from_threads(device: &Device, launches: usize) -> Result<()> {
     })
 }
 
-#[test]
-fn ten_thousand_launches_on_eight_threads() -> Result<()> {
-    let variables = [("VGPU_MODEL", "h200"), ("VGPU_SANITIZE", "0")];
-    if under(test_path!("ten_thousand_launches_on_eight_threads"), &variables) {
-        let device = Device::open("cuda:0")?;
-        launch_from_threads(&device, 10_000)?;
-        device.synchronize()?;
-    }
-    Ok(())
-}
-
 /// Where the kernel `checked` asserts, as `kernels.rs:17`.
 fn assert_line() -> String {
     let before = include_str!("kernels.rs").lines().take_while(|line| !line.contains("device_assert(")).count();
     format!("kernels.rs:{}", before + 1)
 }
 
-/// A failed assert is an error that names the line of Rust, from the driver's message on standard error.
 #[test]
-fn a_failed_assert_names_its_line() -> Result<()> {
+fn a_failed_assert_on_cuda_names_its_line() -> Result<()> {
+    // The driver reports the place itself, and the error is that an assert failed.
+    a_failed_assert_names_its_line(test_path!("a_failed_assert_on_cuda_names_its_line"), "h200", "cuda:0", "assert")
+}
+
+#[test]
+fn a_failed_assert_on_hip_names_its_line() -> Result<()> {
+    // The kernel prints the place, and traps.
+    a_failed_assert_names_its_line(test_path!("a_failed_assert_on_hip_names_its_line"), "mi300x", "hip:0", "trapped")
+}
+
+/// A failed assert is an error of its kernel, and the line of Rust is told beside it.
+fn a_failed_assert_names_its_line(path: &str, model: &str, device: &str, cause: &str) -> Result<()> {
     if !is_child() {
-        let output = output_of(test_path!("a_failed_assert_names_its_line"), None, &[("VGPU_MODEL", "h200")]);
+        let output = output_of(path, None, &[("VGPU_MODEL", model)]);
         let text = text(&output);
         assert!(output.status.success(), "{text}");
         for part in ["a value is negative", &assert_line()] {
@@ -98,15 +111,17 @@ fn a_failed_assert_names_its_line() -> Result<()> {
         }
         return Ok(());
     }
-    let device = Device::open("cuda:0")?;
+    let device = Device::open(device)?;
     let mut out = device.empty::<f32>([100])?;
     kernels::checked(&numbers(&device, 100)?, &mut out).launch()?;
     assert_eq!(out.to_vec()?[99], 99.0);
     let bad = device.tensor(&[-1.0f32; 100], [100])?;
     kernels::checked(&bad, &mut out).launch()?;
     let error = device.synchronize().expect_err("a failed assert");
-    assert!(matches!(error, Error::KernelFault { .. }), "{error}");
-    assert!(error.to_string().contains("`checked`") && error.to_string().contains("assert"), "{error}");
+    assert!(matches!(error, Error::KernelFault { .. }) && error.is_fatal(), "{error}");
+    assert!(error.to_string().contains("`checked`") && error.to_string().contains(cause), "{error}");
+    // Nothing hangs afterwards, whatever is dropped in which order.
+    assert!(out.to_vec().is_err());
     Ok(())
 }
 
@@ -126,16 +141,25 @@ fn a_failed_assert_on_the_cpu() -> Result<()> {
 }
 
 #[test]
-fn kernels_print() -> Result<()> {
+fn kernels_print_on_cuda() -> Result<()> {
+    kernels_print(test_path!("kernels_print_on_cuda"), "h200", "cuda:0")
+}
+
+#[test]
+fn kernels_print_on_hip() -> Result<()> {
+    kernels_print(test_path!("kernels_print_on_hip"), "mi300x", "hip:0")
+}
+
+fn kernels_print(path: &str, model: &str, device: &str) -> Result<()> {
     if !is_child() {
-        let output = output_of(test_path!("kernels_print"), None, &[("VGPU_MODEL", "h200")]);
+        let output = output_of(path, None, &[("VGPU_MODEL", model)]);
         let text = text(&output);
         assert!(output.status.success(), "{text}");
-        assert_eq!(text.matches("the sum is").count(), 2, "once on the CPU, once on the stand-in: {text}");
-        assert!(text.contains("320"), "{text}");
+        let line = "program (0, 0, 0): the sum is 320";
+        assert_eq!(text.matches(line).count(), 2, "once on the CPU, once on the stand-in: {text}");
         return Ok(());
     }
-    for name in ["cpu", "cuda:0"] {
+    for name in ["cpu", device] {
         let device = Device::open(name)?;
         let x = device.tensor(&[5i32; 64], [64])?;
         let mut out = device.empty::<i32>([64])?;
@@ -145,15 +169,11 @@ fn kernels_print() -> Result<()> {
     Ok(())
 }
 
+on_stand_ins!(blocking ["TEGULA_LAUNCH_BLOCKING" = "1"] launches_that_wait_name_the_kernel_at_once);
+
 /// With launches that wait, a fault is known at the launch, and is that kernel's for certain.
-#[test]
-fn launches_that_wait_name_the_kernel_at_once() -> Result<()> {
-    let variables = [("VGPU_MODEL", "h200"), ("TEGULA_LAUNCH_BLOCKING", "1")];
-    if !under(test_path!("launches_that_wait_name_the_kernel_at_once"), &variables) {
-        return Ok(());
-    }
-    let device = Device::open("cuda:0")?;
-    let x = numbers(&device, 64)?;
+fn launches_that_wait_name_the_kernel_at_once(device: &Device) -> Result<()> {
+    let x = numbers(device, 64)?;
     let mut out = device.empty::<f32>([64])?;
     kernels::add(&x, &x, &mut out).launch()?;
     let address = tegula_lang::host::DeviceAddress(0x10);
@@ -161,5 +181,22 @@ fn launches_that_wait_name_the_kernel_at_once() -> Result<()> {
     let launched = unsafe { kernels::poke(address, 1.0) }.grid([1, 1, 1]).launch_on(&device.default_stream());
     let error = launched.expect_err("a wild write");
     assert!(error.to_string().contains("`poke`") && !error.to_string().contains("`add`"), "{error}");
+    Ok(())
+}
+
+on_stand_ins!(dropped [] a_stream_dropped_before_its_kernel_faults);
+
+/// The stream is gone when its kernel faults: the error comes all the same, and nothing that is dropped hangs.
+fn a_stream_dropped_before_its_kernel_faults(device: &Device) -> Result<()> {
+    let mut t = numbers(device, 4096)?;
+    {
+        let stream = device.stream()?;
+        kernels::affine(2.0, 0.0, &mut t).launch_on(&stream)?;
+        let address = tegula_lang::host::DeviceAddress(0x10);
+        // SAFETY: none; that is the test.
+        unsafe { kernels::poke(address, 1.0) }.grid([1, 1, 1]).launch_on(&stream)?;
+    }
+    let error = device.synchronize().expect_err("a wild write");
+    assert!(matches!(error, Error::KernelFault { .. }) && error.to_string().contains("`poke`"), "{error}");
     Ok(())
 }

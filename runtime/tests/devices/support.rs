@@ -44,6 +44,34 @@ macro_rules! on_devices {
 }
 pub(crate) use on_devices;
 
+/// Makes a test of each function on each stand-in, in processes of their own that have these variables set.
+macro_rules! on_stand_ins {
+    ($module:ident [$($variable:literal = $value:literal),*] $($function:ident),* $(,)?) => {
+        mod $module {
+            use super::*;
+            on_stand_ins!(@device on_cuda "cuda:0" "h200" [$(($variable, $value)),*] $($function)*);
+            on_stand_ins!(@device on_hip "hip:0" "mi300x" [$(($variable, $value)),*] $($function)*);
+        }
+    };
+    (@device $module:ident $device:literal $model:literal $variables:tt $($function:ident)*) => {
+        mod $module {
+            use super::*;
+            $(on_stand_ins!(@test $device $model $variables $function);)*
+        }
+    };
+    (@test $device:literal $model:literal [$($variable:expr),*] $function:ident) => {
+        #[test]
+        fn $function() -> Result<()> {
+            let path = concat!(module_path!(), "::", stringify!($function));
+            if $crate::support::under(path, &[("VGPU_MODEL", $model), $($variable),*]) {
+                super::super::$function(&Device::open($device)?)?;
+            }
+            Ok(())
+        }
+    };
+}
+pub(crate) use on_stand_ins;
+
 /// Runs the calling test again under a stand-in: see [`testing::under`]. `path` is the test's, with the crate's name.
 /// Kernels of a test are compiled in it, whatever earlier runs left on disk.
 pub fn under(path: &str, variables: &[(&str, &str)]) -> bool {

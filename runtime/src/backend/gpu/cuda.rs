@@ -13,6 +13,7 @@ use libloading::Library;
 use super::driver::{Direction, Driver, Failure, FunctionInfo, Handle, Properties, RawLaunch, Result};
 use super::pool::{PoolProps, RELEASE_THRESHOLD, RESERVED, USED};
 use crate::error::Error;
+use crate::tensor_map::{Encoded, Tiled};
 
 /// The oldest driver: it takes PTX 7.4, and PTX 8.0 for sm_90a.
 const NEEDED: &str = "CUDA 11.4 (driver 470), for sm_90a CUDA 12.0 (driver 525)";
@@ -86,6 +87,21 @@ const POOL_FUNCTIONS: &[&str] = &[
 /// What the linker needs.
 const LINK_FUNCTIONS: &[&str] = &["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete", "cuLinkDestroy"];
 
+/// `cuTensorMapEncodeTiled`.
+type EncodeTiled = unsafe extern "C" fn(
+    *mut c_void,
+    c_uint,
+    c_uint,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const u32,
+    *const u32,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+) -> c_int;
 type ElapsedTime = unsafe extern "C" fn(*mut f32, *mut c_void, *mut c_void) -> c_int;
 type LaunchKernelEx =
     unsafe extern "C" fn(*const LaunchConfig, *mut c_void, *mut *mut c_void, *mut *mut c_void) -> c_int;
@@ -108,9 +124,10 @@ struct Cuda {
     has_linker: bool,
     /// What `cuInit` said: a machine with the library and without a device is no broken one.
     init: Result<()>,
-    // These two have other names in older drivers, or are missing there.
+    // These have other names in older drivers, or are missing there.
     elapsed_time: ElapsedTime,
     launch_kernel_ex: Option<LaunchKernelEx>,
+    encode_tiled: Option<EncodeTiled>,
     /// Keeps the functions above.
     _open: Library,
 }
@@ -162,6 +179,8 @@ impl Cuda {
         }
         // SAFETY: the function of this name has this type.
         let launch_kernel_ex = unsafe { library.get::<LaunchKernelEx>(b"cuLaunchKernelEx") }.ok().map(|f| *f);
+        // SAFETY: the function of this name has this type.
+        let encode_tiled = unsafe { library.get::<EncodeTiled>(b"cuTensorMapEncodeTiled") }.ok().map(|f| *f);
         let has_all = |names: &[&str]| names.iter().all(|n| has(n));
         let (has_pools, has_linker) = (has_all(POOL_FUNCTIONS), has_all(LINK_FUNCTIONS));
         // SAFETY: no arguments that matter.
@@ -174,6 +193,7 @@ impl Cuda {
             init,
             elapsed_time,
             launch_kernel_ex,
+            encode_tiled,
             _open: library,
         })
     }
@@ -647,6 +667,35 @@ impl Driver for Cuda {
         let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: as the trait says.
         check("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(function.pointer(), attribute, bytes as c_int) })
+    }
+
+    fn encode_tensor_map(&self, map: &Tiled) -> Result<Option<Encoded>> {
+        // Copies of plain tensors: neither a convolution's channels nor every second element.
+        const INTERLEAVE_NONE: c_uint = 0;
+        let Some(encode) = self.encode_tiled else { return Ok(None) };
+        let steps = [1u32; 5];
+        let options = &map.options;
+        let mut encoded = Encoded([0; 128]);
+        // SAFETY: the driver writes 128 bytes, aligned as it asks, and reads as many numbers as there are axes; `Tiled`
+        // has one of each for each of at most 5 axes, of strides one less.
+        let code = unsafe {
+            encode(
+                (&raw mut encoded).cast(),
+                map.data_type(),
+                map.extents.len() as c_uint,
+                map.address as usize as *mut c_void,
+                map.extents.as_ptr(),
+                map.strides.as_ptr(),
+                map.box_extents.as_ptr(),
+                steps.as_ptr(),
+                INTERLEAVE_NONE,
+                options.swizzle as c_uint,
+                options.promotion as c_uint,
+                options.fill as c_uint,
+            )
+        };
+        check_code("cuTensorMapEncodeTiled", code)?;
+        Ok(Some(encoded))
     }
 
     unsafe fn launch(&self, function: Handle, launch: &RawLaunch, params: *mut *mut c_void) -> Result<()> {

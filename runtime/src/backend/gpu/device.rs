@@ -2,24 +2,29 @@
 //!
 //! The default stream is one that we make: it does not wait for the process's legacy stream, and it is never captured.
 //! Blocks are allocated and freed in its order, so that a block whose last handle is dropped may still be in use by the
-//! kernels before; streams that used a block are waited for first (see [`super::memory`]).
+//! kernels before; streams that used a block are waited for first (see [`super::users`]).
 
-use std::any::Any;
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tegula_artifact::{Artifact, Format};
 use tegula_codegen::target::Architecture;
 use tegula_ir::Function;
 
 use super::driver::{Cause, Driver, Handle, Properties};
-use super::kernel::GpuKernel;
+use super::kernel::{ForeignGpuKernel, GpuKernel};
 use super::memory::{GpuMemory, PinnedBlock, Source};
 use super::queue::{GpuEvent, GpuQueue};
+use super::users::Streams;
 use super::{failure, target};
-use crate::backend::{Backend, CodeTarget, EventObject, Executable, HostBlock, Location, Memory, MemoryInfo, Queue};
+use crate::backend::{
+    Backend, CodeTarget, EventObject, Executable, ForeignEntry, ForeignExecutable, HostBlock, Location, Memory,
+    MemoryInfo, Owner, Queue,
+};
 use crate::error::{Error, Result};
+use crate::tensor_map::{Encoded, Tiled};
 
 /// What all parts of a device share.
 pub struct Gpu {
@@ -35,30 +40,22 @@ pub struct Gpu {
     pub(super) plain: AtomicUsize,
     /// Whether every launch waits for its end (`TEGULA_LAUNCH_BLOCKING`), so that faults name their kernel.
     pub(super) blocking: bool,
-    streams: Mutex<Vec<StreamEntry>>,
+    pub(super) streams: Streams,
     /// Names of the kernels loaded; a kernel's number is its place, from 1.
     kernels: Mutex<Vec<String>>,
     /// Numbers of the kernels launched last, each once; 0 is none.
     recent: [AtomicU32; 4],
+    /// The tensor maps made so far.
+    maps: Mutex<HashMap<Tiled, Arc<Encoded>>>,
 }
 
-/// A stream besides the default one.
-#[derive(Clone, Copy)]
-pub(super) struct StreamEntry {
-    pub(super) stream: Handle,
-    /// The bit by which memory remembers it; several streams may share one.
-    pub(super) slot: u32,
-    pub(super) capturing: bool,
-}
+/// The most tensor maps that a device keeps; then it begins anew.
+const MOST_MAPS: usize = 1024;
 
 impl Gpu {
     /// Makes the device's context the thread's own, which every call needs.
     pub(super) fn bind(&self) -> Result<()> {
         self.driver.bind(self.context).map_err(|e| self.error(e))
-    }
-
-    pub(super) fn streams(&self) -> MutexGuard<'_, Vec<StreamEntry>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn free_memory(&self) -> Option<usize> {
@@ -69,7 +66,8 @@ impl Gpu {
     pub(super) fn follow(&self, stream: Handle, from: Handle) -> Result<()> {
         let driver = &*self.driver;
         let event = driver.create_event(false).map_err(|e| self.error(e))?;
-        // SAFETY: the handles are live: streams are destroyed under the lock that callers hold, or are the default one.
+        // SAFETY: the handles are live: streams are destroyed after their last handle, or are given by `Streams::each`,
+        // which keeps them; the default one stays.
         // An event that was recorded can be destroyed: what waits for it keeps it.
         unsafe {
             let done = driver.record_event(event, from).and_then(|()| driver.wait_event(stream, event));
@@ -78,15 +76,8 @@ impl Gpu {
     }
 
     /// Lets the default stream wait for the streams whose bits are set.
-    pub(super) fn follow_users(&self, used: u64) -> Result<()> {
-        if used == 0 {
-            return Ok(());
-        }
-        // What a capturing stream did before its capture, the default stream has waited for when it began.
-        for entry in self.streams().iter().filter(|s| !s.capturing && used >> s.slot & 1 != 0) {
-            self.follow(self.main, entry.stream)?;
-        }
-        Ok(())
+    pub(super) fn follow_users(&self, bits: u64) -> Result<()> {
+        self.streams.each(bits, |stream| self.follow(self.main, stream))
     }
 
     /// Gives a loaded kernel its number.
@@ -191,9 +182,10 @@ impl GpuBackend {
             main,
             plain: AtomicUsize::new(0),
             blocking,
-            streams: Mutex::default(),
+            streams: Streams::default(),
             kernels: Mutex::default(),
             recent: Default::default(),
+            maps: Mutex::default(),
         });
         let queue: Arc<dyn Queue> = Arc::new(GpuQueue::main(gpu.clone()));
         Ok(Self { gpu, architecture, queue })
@@ -247,8 +239,8 @@ impl Backend for GpuBackend {
         Ok(Arc::new(GpuMemory::new(gpu.clone(), address, bytes, source)))
     }
 
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Arc<dyn Memory>> {
-        Ok(Arc::new(GpuMemory::new(self.gpu.clone(), address, len, Source::Other(Some(owner)))))
+    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>> {
+        Ok(Arc::new(GpuMemory::new(self.gpu.clone(), address, len, Source::Other(owner))))
     }
 
     fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
@@ -311,12 +303,36 @@ impl Backend for GpuBackend {
             Ok(Some(code)) => Ok(Artifact { format: Format::Cubin, code, ..artifact }),
             // The driver assembles it when it is loaded.
             Ok(None) => Ok(artifact),
-            Err(e) => Err(GpuKernel::load_error(&self.gpu, function, e)),
+            Err(e) => Err(GpuKernel::load_error(&self.gpu, &function.name, e)),
         }
     }
 
     fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
         Ok(Arc::new(GpuKernel::load(self.gpu.clone(), self.architecture.name, function, artifact)?))
+    }
+
+    fn load_foreign(&self, code: &[u8], entry: &ForeignEntry<'_>) -> Result<Arc<dyn ForeignExecutable>> {
+        Ok(Arc::new(ForeignGpuKernel::load(self.gpu.clone(), code, entry)?))
+    }
+
+    fn encode_tensor_map(&self, map: &Tiled) -> Result<Option<Arc<Encoded>>> {
+        let mut maps = self.gpu.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = maps.get(map) {
+            return Ok(Some(made.clone()));
+        }
+        self.gpu.bind()?;
+        let Some(made) = self.gpu.driver.encode_tensor_map(map).map_err(|e| self.gpu.error(e))?.map(Arc::new) else {
+            return Ok(None);
+        };
+        if maps.len() >= MOST_MAPS {
+            maps.clear();
+        }
+        maps.insert(map.clone(), made.clone());
+        Ok(Some(made))
+    }
+
+    unsafe fn borrow_queue(&self, stream: usize, owner: Owner) -> Result<Arc<dyn Queue>> {
+        Ok(Arc::new(GpuQueue::borrowed(self.gpu.clone(), Handle(stream), owner)?))
     }
 
     fn default_queue(&self) -> &Arc<dyn Queue> {

@@ -4,6 +4,8 @@
 use std::ffi::{CStr, c_void};
 use std::fmt;
 
+use crate::tensor_map::{Encoded, Tiled};
+
 /// A driver's handle of something: a context, stream, event, module, function, graph or pool.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handle(pub usize);
@@ -58,6 +60,8 @@ pub enum Cause {
     TooOld,
     /// The code is broken or for another architecture.
     BadCode,
+    /// There is nothing of this name.
+    NotFound,
     /// The launch asks for more than there is.
     Limits,
     /// The work is not done.
@@ -78,8 +82,9 @@ impl Cause {
             100 | 101 => Self::NoDevice,
             // Driver mismatch and unsupported PTX.
             35 | 36 | 222 | 803 | 804 => Self::TooOld,
-            // Invalid image, no binary, invalid PTX or source, missing symbol.
-            200 | 209 | 218 | 300 | 302 | 500 => Self::BadCode,
+            // Invalid image, no binary, invalid PTX or source, missing library.
+            200 | 209 | 218 | 300 | 302 => Self::BadCode,
+            500 => Self::NotFound,
             // Invalid configuration, out of resources, cooperative launch too large, invalid cluster size.
             9 | 701 | 720 | 912 | 1054 => Self::Limits,
             600 => Self::NotReady,
@@ -296,6 +301,12 @@ pub trait Driver: Send + Sync {
 
     /// Lets launches of a function ask for this much shared memory.
     unsafe fn allow_shared(&self, function: Handle, bytes: u32) -> Result<()>;
+
+    /// A tensor map; `None` where the driver makes none.
+    fn encode_tensor_map(&self, map: &Tiled) -> Result<Option<Encoded>> {
+        let _ = map;
+        Ok(None)
+    }
 
     /// Launches; `params` points to one pointer to a value for each of the function's parameters.
     unsafe fn launch(&self, function: Handle, launch: &RawLaunch, params: *mut *mut c_void) -> Result<()>;

@@ -1,4 +1,4 @@
-//! Kernels on a GPU, and their launch.
+//! Kernels on a GPU, and their launch: Tegula's own, and those of foreign code.
 
 use std::borrow::Cow;
 use std::ffi::{CString, c_void};
@@ -11,21 +11,23 @@ use tegula_ir::Function;
 
 use super::device::Gpu;
 use super::driver::{Cause, Failure, FunctionInfo, Handle, RawLaunch};
-use super::failure;
 use super::queue::GpuQueue;
-use crate::backend::{Arg, Executable, LaunchConfig, Queue};
+use super::{failure, target};
+use crate::backend::{Arg, Executable, ForeignArg, ForeignEntry, ForeignExecutable, LaunchConfig, Memory, Queue};
 use crate::error::{Error, Result};
 
 /// A kernel that was loaded.
 pub struct GpuKernel {
     gpu: Arc<Gpu>,
     info: KernelInfo,
-    module: Handle,
+    _module: Module,
     function: Handle,
     /// What the driver says of it.
     usage: FunctionInfo,
     /// See [`Gpu::launched`].
     number: u32,
+    /// Whether it waits itself for the kernel before it, where it may begin earlier.
+    waits: bool,
 }
 
 impl GpuKernel {
@@ -39,14 +41,31 @@ impl GpuKernel {
         let Some(Artifact { entry: Entry::Gpu(info), code, format, target: made_for, .. }) = artifact else {
             return Err(wrong("not for a GPU"));
         };
-        if made_for != target {
+        if made_for != target && !target::is_older(made_for, target) {
             return Err(wrong(&format!("for {made_for}")));
         }
-        let code = match format {
-            // The driver takes it as text, up to a zero byte.
-            Format::Ptx => Cow::Owned(code.iter().copied().chain([0]).collect::<Vec<u8>>()),
-            Format::Cubin | Format::CodeObject => Cow::Borrowed(&code[..]),
-            Format::Object => return Err(wrong("for a CPU")),
+        if *format == Format::Object {
+            return Err(wrong("for a CPU"));
+        }
+        let failed = |gpu: &Gpu, e| Self::load_error(gpu, &function.name, e);
+        let waits = target::has_dependent_launches(made_for);
+        Self::of_code(gpu, info.clone(), *format == Format::Ptx, code, waits, failed)
+    }
+
+    /// Loads an entry of code, which is text or not.
+    fn of_code(
+        gpu: Arc<Gpu>,
+        info: KernelInfo,
+        is_text: bool,
+        code: &[u8],
+        waits: bool,
+        failed: impl Fn(&Gpu, Failure) -> Error,
+    ) -> Result<Self> {
+        // The driver takes text up to a zero byte.
+        let code = if is_text {
+            Cow::Owned(code.iter().copied().chain([0]).collect::<Vec<u8>>())
+        } else {
+            Cow::Borrowed(code)
         };
         let shared = info.static_shared + info.dynamic_shared;
         if shared > gpu.properties.max_shared {
@@ -54,31 +73,35 @@ impl GpuKernel {
                 "it needs {shared} bytes of shared memory, and `{}` has {}; use smaller tiles or fewer stages",
                 gpu.name, gpu.properties.max_shared
             );
-            return Err(Error::InvalidLaunch { kernel: info.name.clone(), limit });
+            return Err(Error::InvalidLaunch { kernel: info.name, limit });
         }
         gpu.bind()?;
-        let failed = |e| Self::load_error(&gpu, function, e);
-        let module = gpu.driver.load(&code).map_err(failed)?;
-        let name = CString::new(info.name.as_str()).map_err(|_| wrong("of a kernel with a zero byte in its name"))?;
+        let failed = |e| failed(&gpu, e);
         let driver = &*gpu.driver;
+        let name = CString::new(info.name.as_str()).map_err(|_| Error::Compile {
+            kernel: info.name.clone(),
+            target: gpu.properties.architecture.clone(),
+            message: "its name has a zero byte in it".into(),
+        })?;
+        let module = Module { handle: driver.load(&code).map_err(failed)?, gpu: gpu.clone() };
         // SAFETY: the module was loaded just now, the function is of it.
         let (function, usage) = unsafe {
-            let function = driver.function(module, &name).map_err(failed)?;
+            let function = driver.function(module.handle, &name).map_err(failed)?;
             if info.dynamic_shared > 0 {
                 driver.allow_shared(function, info.dynamic_shared).map_err(failed)?;
             }
             (function, driver.function_info(function).map_err(failed)?)
         };
         let number = gpu.number_kernel(&info.name);
-        Ok(Self { info: info.clone(), gpu, module, function, usage, number })
+        Ok(Self { info, gpu, _module: module, function, usage, number, waits })
     }
 
     /// The error for code that the driver did not take.
-    pub(super) fn load_error(gpu: &Gpu, function: &Function, e: Failure) -> Error {
+    pub(super) fn load_error(gpu: &Gpu, kernel: &str, e: Failure) -> Error {
         match e.cause() {
             Cause::TooOld => failure::too_old(&*gpu.driver, &e.text),
-            Cause::BadCode => Error::Compile {
-                kernel: function.name.clone(),
+            Cause::BadCode | Cause::NotFound => Error::Compile {
+                kernel: kernel.into(),
                 target: gpu.properties.architecture.clone(),
                 message: format!("the driver refuses the code: {}", e.text),
             },
@@ -141,9 +164,27 @@ impl Executable for GpuKernel {
                 (Arg::Scalar(_, bits) | Arg::Address(_, bits), _) => bits,
             });
         }
+        gpu.bind()?;
+        queue.uses_args(args)?;
         // Numbers are little-endian: those of fewer bytes stand at the same address.
-        let mut pointers: SmallVec<[*mut c_void; 128]> =
-            values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let mut pointers: Pointers = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        // SAFETY: the function has these parameters, in this order; blocks that views and pointers lie in are there and
+        // stay until the stream has come past this launch.
+        unsafe { self.enqueue(queue, config, &mut pointers) }
+    }
+}
+
+/// A pointer to each of a launch's arguments.
+type Pointers = SmallVec<[*mut c_void; 128]>;
+
+impl GpuKernel {
+    /// Gives the launch to the driver.
+    ///
+    /// # Safety
+    /// The context is the thread's own. The pointers are to values of the function's parameters; what it touches is there,
+    /// and stays until the stream has come past this launch.
+    unsafe fn enqueue(&self, queue: &GpuQueue, config: &LaunchConfig, pointers: &mut Pointers) -> Result<()> {
+        let gpu = &*self.gpu;
         let launch = RawLaunch {
             grid: config.grid,
             threads: self.info.threads,
@@ -151,13 +192,10 @@ impl Executable for GpuKernel {
             stream: queue.stream,
             cooperative: config.cooperative,
             cluster: config.cluster,
-            programmatic: config.programmatic,
+            programmatic: config.programmatic && self.waits,
         };
-        gpu.bind()?;
-        queue.uses_args(args)?;
         gpu.launched(self.number);
-        // SAFETY: the function has these parameters, in this order; blocks that views and pointers lie in are there and
-        // stay until the stream has come past this launch.
+        // SAFETY: as the caller promises.
         unsafe { gpu.driver.launch(self.function, &launch, pointers.as_mut_ptr()) }
             .map_err(|e| self.launch_error(&launch, e))?;
         if gpu.blocking && !queue.is_capturing() {
@@ -167,12 +205,80 @@ impl Executable for GpuKernel {
     }
 }
 
-impl Drop for GpuKernel {
+/// A kernel of foreign code.
+pub struct ForeignGpuKernel(GpuKernel);
+
+impl ForeignGpuKernel {
+    /// Loads an entry of PTX text, or of machine code.
+    pub(super) fn load(gpu: Arc<Gpu>, code: &[u8], entry: &ForeignEntry<'_>) -> Result<Self> {
+        // Cubins, fat binaries and code objects begin with other bytes than text.
+        let is_text = code.first().is_none_or(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+            && !code.starts_with(b"__CLANG_OFFLOAD_BUNDLE__");
+        let info = KernelInfo {
+            name: entry.name.into(),
+            threads: entry.threads,
+            num_warps: 0,
+            params: Vec::new(),
+            params_size: 0,
+            static_shared: 0,
+            dynamic_shared: entry.shared,
+        };
+        let failed = |gpu: &Gpu, e: Failure| match e.cause() {
+            Cause::NotFound => Error::Compile {
+                kernel: entry.name.into(),
+                target: gpu.properties.architecture.clone(),
+                message: "the code has no entry of this name".into(),
+            },
+            _ => GpuKernel::load_error(gpu, entry.name, e),
+        };
+        // Who launches it with an option vouches for what that needs.
+        Ok(Self(GpuKernel::of_code(gpu, info, is_text, code, true, failed)?))
+    }
+}
+
+impl ForeignExecutable for ForeignGpuKernel {
+    unsafe fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[ForeignArg<'_>]) -> Result<()> {
+        let queue = GpuQueue::of(queue)?;
+        self.0.gpu.bind()?;
+        queue.uses(args.iter().filter_map(|arg| match *arg {
+            ForeignArg::Address(memory, _) | ForeignArg::Map(_, memory) => Some(memory),
+            ForeignArg::Value(_) => None,
+        }))?;
+        let address = |memory: &Arc<dyn Memory>, offset: usize| memory.address() + offset as u64;
+        let mut values: SmallVec<[u64; 24]> = args
+            .iter()
+            .map(|arg| match *arg {
+                ForeignArg::Address(memory, offset) => address(memory, offset),
+                ForeignArg::Value(bytes) => u64::from_le_bytes(bytes),
+                ForeignArg::Map(..) => 0,
+            })
+            .collect();
+        // The driver only reads what the pointers point to.
+        let mut pointers: Pointers = args
+            .iter()
+            .zip(&mut values)
+            .map(|(arg, value)| match *arg {
+                ForeignArg::Map(map, _) => std::ptr::from_ref(map).cast_mut().cast(),
+                _ => std::ptr::from_mut(value).cast(),
+            })
+            .collect();
+        // SAFETY: as the caller promises; blocks are there, and stay.
+        unsafe { self.0.enqueue(queue, config, &mut pointers) }
+    }
+}
+
+/// Loaded code.
+struct Module {
+    gpu: Arc<Gpu>,
+    handle: Handle,
+}
+
+impl Drop for Module {
     fn drop(&mut self) {
         // It may be running, in a stream that is not known here.
         let done = self.gpu.synchronize();
         // SAFETY: the module is ours, and not running.
-        let unloaded = done.map(|()| unsafe { self.gpu.driver.unload(self.module) });
+        let unloaded = done.map(|()| unsafe { self.gpu.driver.unload(self.handle) });
         // After a fault the code goes with the context.
         drop(unloaded);
     }

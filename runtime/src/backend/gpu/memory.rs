@@ -1,15 +1,13 @@
-//! Blocks of GPU memory, and which streams use them.
-//!
-//! A block is allocated, and freed, in the order of the default stream. A block remembers every other stream that used
-//! it: the first use by a stream waits for the default stream, so that the block is there, and freeing waits for all of
-//! them. That costs a launch one load of a word an argument, and nothing of the driver's time.
+//! Blocks of GPU memory. Which streams use them, so that they are there and stay, is [`super::users`]' business: it costs a
+//! launch one load of a word an argument, and nothing of the driver's time.
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::device::Gpu;
-use crate::backend::{HostBlock, Memory};
+use super::users::Users;
+use crate::backend::{HostBlock, Memory, Owner};
 use crate::error::{Error, Result};
 
 /// A block of a GPU's memory.
@@ -17,8 +15,8 @@ pub struct GpuMemory {
     pub(super) gpu: Arc<Gpu>,
     address: u64,
     len: usize,
-    /// A bit for each stream, by slot, besides the default one, that ever used the block.
-    used: AtomicU64,
+    /// The streams that ever used the block.
+    pub(super) users: Users,
     source: Source,
 }
 
@@ -28,13 +26,13 @@ pub(super) enum Source {
     Pool,
     /// The driver, without a pool.
     Plain,
-    /// Something else, which is dropped to free it.
-    Other(Option<Box<dyn Any + Send + Sync>>),
+    /// Something else, which is dropped to free it; without it, whoever made the block sees to that.
+    Other(Option<Owner>),
 }
 
 impl GpuMemory {
     pub(super) fn new(gpu: Arc<Gpu>, address: u64, len: usize, source: Source) -> Self {
-        Self { gpu, address, len, used: AtomicU64::new(0), source }
+        Self { gpu, address, len, users: Users::default(), source }
     }
 
     /// The block behind a device's memory.
@@ -45,17 +43,6 @@ impl GpuMemory {
         memory.as_any().downcast_ref().expect("a block of GPU memory")
     }
 
-    /// The streams that used it.
-    pub(super) fn used(&self) -> u64 {
-        self.used.load(Ordering::Acquire)
-    }
-
-    /// Remembers a stream by its slot; true at its first use.
-    pub(super) fn mark(&self, slot: u32) -> bool {
-        let bit = 1 << slot;
-        self.used.load(Ordering::Relaxed) & bit == 0 && self.used.fetch_or(bit, Ordering::AcqRel) & bit == 0
-    }
-
     /// Copies to a block of another device of the same driver; false where it is of another driver.
     pub(super) fn copy_to_peer(&self, offset: usize, to: &GpuMemory, to_offset: usize, n: usize) -> Result<bool> {
         let (a, b) = (&self.gpu, &to.gpu);
@@ -63,14 +50,14 @@ impl GpuMemory {
             return Ok(false);
         }
         a.bind()?;
-        a.follow_users(self.used())?;
+        a.follow_users(self.users.bits())?;
         let ready = a.driver.create_event(false).map_err(|e| a.error(e))?;
         // SAFETY: the streams are the devices' default ones; the ranges were checked; each stream waits for the other's
         // part, so that neither block is freed or changed meanwhile.
         unsafe {
             a.driver.record_event(ready, a.main).map_err(|e| a.error(e))?;
             b.bind()?;
-            b.follow_users(to.used())?;
+            b.follow_users(to.users.bits())?;
             let (from, into) = (self.address + offset as u64, to.address + to_offset as u64);
             let copied = b.driver.wait_event(b.main, ready).and_then(|()| {
                 b.driver.copy_peer((b.ordinal, b.context, into), (a.ordinal, a.context, from), n, b.main)
@@ -103,10 +90,13 @@ impl Memory for GpuMemory {
 impl Drop for GpuMemory {
     fn drop(&mut self) {
         let gpu = &self.gpu;
+        if matches!(self.source, Source::Other(None)) {
+            return;
+        }
         if matches!(self.source, Source::Plain) {
             gpu.plain.fetch_sub(self.len, Ordering::Relaxed);
         }
-        let ordered = gpu.bind().and_then(|()| gpu.follow_users(self.used()));
+        let ordered = gpu.bind().and_then(|()| gpu.follow_users(self.users.bits()));
         if ordered.is_err() {
             // The context is lost, and with it the memory; what others own is theirs to free.
             return;

@@ -6,7 +6,8 @@
 //! | [`driver`] | what is asked of a driver |
 //! | [`cuda`], [`hip`] | the drivers |
 //! | [`device`] | a device: its context, streams, memory and pool |
-//! | [`memory`], `pool` | blocks of memory, and which streams use them |
+//! | [`memory`], `pool` | blocks of memory |
+//! | [`users`] | which streams use which blocks |
 //! | [`queue`] | streams, events and graphs |
 //! | [`kernel`] | loaded kernels and their launch |
 //! | [`target`] | which code a device runs |
@@ -27,6 +28,16 @@ pub mod memory;
 mod pool;
 pub mod queue;
 pub mod target;
+pub mod users;
+
+#[cfg(test)]
+mod users_model;
+
+/// What [`users`] takes its locks and atomics from; its model has others.
+mod sync {
+    pub use std::sync::atomic::{AtomicU64, Ordering};
+    pub use std::sync::{Mutex, MutexGuard, PoisonError};
+}
 
 use driver::Driver;
 

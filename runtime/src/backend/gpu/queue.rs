@@ -1,48 +1,74 @@
 //! Streams, events and graphs of a GPU.
 
 use std::any::Any;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::device::{Gpu, StreamEntry};
+use super::device::Gpu;
 use super::driver::{Cause, Direction, Handle};
 use super::memory::GpuMemory;
-use crate::backend::{Arg, EventObject, GraphObject, Memory, Queue};
+use super::users::MAIN;
+use crate::backend::capture::{Capture, Member, Point, Slot};
+use crate::backend::{Arg, EventObject, GraphObject, Memory, Owner, Queue};
 use crate::error::{Error, Result};
 
-/// Bits of a block's memory of streams. The first is the default stream's, which needs none.
-const SLOTS: u32 = 64;
+/// A stream as a queue.
+pub struct GpuQueue(Arc<GpuStream>);
 
-/// A stream.
-pub struct GpuQueue {
+/// A stream. A capture keeps those that are part of it.
+pub struct GpuStream {
     pub(super) gpu: Arc<Gpu>,
     pub(super) stream: Handle,
-    /// 0 is the default stream.
-    slot: u32,
-    capturing: AtomicBool,
-    /// What the work noted so far uses.
-    captured: Mutex<Vec<Arc<dyn Memory>>>,
+    /// Its bit in what blocks remember of streams.
+    bit: u32,
+    source: Source,
+    capture: Slot,
+}
+
+/// Where a stream is from.
+enum Source {
+    /// Made here.
+    This,
+    /// Something else, which is dropped when the stream is no longer used here.
+    Other { _owner: Owner },
+}
+
+impl Deref for GpuQueue {
+    type Target = GpuStream;
+
+    fn deref(&self) -> &GpuStream {
+        &self.0
+    }
 }
 
 impl GpuQueue {
     /// The device's default stream.
     pub(super) fn main(gpu: Arc<Gpu>) -> Self {
         let stream = gpu.main;
-        Self { gpu, stream, slot: 0, capturing: AtomicBool::new(false), captured: Mutex::default() }
+        Self(Arc::new(GpuStream { gpu, stream, bit: MAIN, source: Source::This, capture: Slot::default() }))
     }
 
     /// A new stream.
     pub(super) fn new(gpu: Arc<Gpu>) -> Result<Self> {
         gpu.bind()?;
         let stream = gpu.driver.create_stream().map_err(|e| gpu.error(e))?;
-        let mut streams = gpu.streams();
-        // The bit that the fewest others share.
-        let shared = |slot: &u32| streams.iter().filter(|s| s.slot == *slot).count();
-        let slot = (1..SLOTS).min_by_key(shared).unwrap_or(1);
-        streams.push(StreamEntry { stream, slot, capturing: false });
-        drop(streams);
-        Ok(Self { gpu, stream, slot, capturing: AtomicBool::new(false), captured: Mutex::default() })
+        Self::of_stream(gpu, stream, Source::This)
+    }
+
+    /// A stream of another library, which stays until `owner` is dropped.
+    pub(super) fn borrowed(gpu: Arc<Gpu>, stream: Handle, owner: Owner) -> Result<Self> {
+        gpu.bind()?;
+        Self::of_stream(gpu, stream, Source::Other { _owner: owner })
+    }
+
+    fn of_stream(gpu: Arc<Gpu>, stream: Handle, source: Source) -> Result<Self> {
+        let bit = gpu.streams.add(stream);
+        let this = Self(Arc::new(GpuStream { gpu, stream, bit, source, capture: Slot::default() }));
+        // See `super::users`.
+        this.gpu.follow(stream, this.gpu.main)?;
+        Ok(this)
     }
 
     /// The stream behind a queue.
@@ -54,18 +80,39 @@ impl GpuQueue {
         queue.as_any().downcast_ref().ok_or_else(other)
     }
 
+    /// The stream becomes part of a capture. What it did before, the default stream waits for now, since it cannot wait
+    /// for a stream that is being captured.
+    fn join(&self, capture: &Arc<Capture>) -> Result<()> {
+        self.gpu.follow(self.gpu.main, self.stream)?;
+        capture.join(self.0.clone());
+        self.set_capturing(true);
+        Ok(())
+    }
+}
+
+impl Member for GpuStream {
+    fn slot(&self) -> &Slot {
+        &self.capture
+    }
+
+    fn left(&self) {
+        self.set_capturing(false);
+    }
+}
+
+impl GpuStream {
     /// Before work that uses blocks: they are there, and stay until it is done.
     pub(super) fn uses<'a>(&self, blocks: impl Iterator<Item = &'a Arc<dyn Memory>>) -> Result<()> {
-        if self.slot == 0 {
+        if self.bit == MAIN {
             return Ok(());
         }
-        if self.is_capturing() {
-            self.captured.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks.cloned());
+        if let Some(capture) = self.capture.get() {
+            capture.uses(blocks.cloned());
             return Ok(());
         }
         let mut first = false;
         for block in blocks {
-            first |= GpuMemory::of(&**block).mark(self.slot);
+            first |= GpuMemory::of(&**block).users.add(self.bit);
         }
         if first { self.gpu.follow(self.stream, self.gpu.main) } else { Ok(()) }
     }
@@ -81,8 +128,8 @@ impl GpuQueue {
     /// Before a copy in the default stream, which waits for all streams that used the blocks.
     fn before_copy(&self, blocks: &[&Arc<dyn Memory>]) -> Result<()> {
         self.gpu.bind()?;
-        if self.slot == 0 {
-            return self.gpu.follow_users(blocks.iter().fold(0, |bits, b| bits | GpuMemory::of(&***b).used()));
+        if self.bit == MAIN {
+            return self.gpu.follow_users(blocks.iter().fold(0, |bits, b| bits | GpuMemory::of(&***b).users.bits()));
         }
         self.uses(blocks.iter().copied())
     }
@@ -93,17 +140,12 @@ impl GpuQueue {
     }
 
     fn set_capturing(&self, capturing: bool) {
-        self.capturing.store(capturing, Ordering::Release);
-        for entry in self.gpu.streams().iter_mut().filter(|s| s.stream == self.stream) {
-            entry.capturing = capturing;
-        }
+        self.gpu.streams.set_capturing(self.stream, self.bit, capturing);
     }
 
-    fn not_while_capturing(&self, what: &str) -> Result<()> {
-        if self.is_capturing() {
-            return Err(Error::Tensor(format!("{what} cannot be part of a graph: do it before or after the capture")));
-        }
-        Ok(())
+    /// Whether its work is noted instead of done.
+    pub(super) fn is_capturing(&self) -> bool {
+        self.capture.is_active()
     }
 }
 
@@ -113,28 +155,28 @@ impl Queue for GpuQueue {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.not_while_capturing("waiting for the stream")?;
+        self.capture.forbid("waiting for the stream")?;
         self.gpu.bind()?;
         // SAFETY: the stream is ours.
         unsafe { self.gpu.driver.synchronize_stream(self.stream) }.map_err(|e| self.gpu.error(e))
     }
 
     fn is_idle(&self) -> Result<bool> {
-        self.not_while_capturing("asking whether the stream is idle")?;
+        self.capture.forbid("asking whether the stream is idle")?;
         self.gpu.bind()?;
         // SAFETY: the stream is ours.
         done(&self.gpu, unsafe { self.gpu.driver.query_stream(self.stream) })
     }
 
     fn write(&self, to: &Arc<dyn Memory>, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.not_while_capturing("a copy from the host")?;
+        self.capture.forbid("a copy from memory that is not pinned")?;
         self.before_copy(&[to])?;
         self.copy_bytes(Direction::ToDevice, to.address() + offset as u64, bytes.as_ptr() as u64, bytes.len())?;
         self.synchronize()
     }
 
     fn read(&self, from: &Arc<dyn Memory>, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        self.not_while_capturing("a copy to the host")?;
+        self.capture.forbid("a copy to memory that is not pinned")?;
         self.before_copy(&[from])?;
         self.copy_bytes(Direction::ToHost, bytes.as_mut_ptr() as u64, from.address() + offset as u64, bytes.len())?;
         self.synchronize()
@@ -163,10 +205,9 @@ impl Queue for GpuQueue {
     }
 
     fn record(&self, event: &dyn EventObject) -> Result<()> {
-        // An event of a graph happens only within it: nobody outside could wait for it.
-        self.not_while_capturing("an event")?;
         let event = GpuEvent::of(event)?;
         self.gpu.bind()?;
+        event.point.record(&self.capture);
         // SAFETY: event and stream are live, and of one device (`crate::stream` checks it).
         unsafe { self.gpu.driver.record_event(event.event, self.stream) }.map_err(|e| self.gpu.error(e))?;
         event.recorded.store(true, Ordering::Release);
@@ -174,21 +215,28 @@ impl Queue for GpuQueue {
     }
 
     fn wait(&self, event: &dyn EventObject) -> Result<()> {
-        self.not_while_capturing("waiting for an event")?;
         let event = GpuEvent::of(event)?;
         self.gpu.bind()?;
-        // SAFETY: as above.
+        let joins = event.point.before_wait(&self.capture)?;
+        if let Some(capture) = &joins {
+            if self.bit == MAIN {
+                let message = "the default stream cannot be part of a graph; make another with `device.stream()`";
+                return Err(Error::Tensor(message.into()));
+            }
+            self.join(capture)?;
+        }
+        // SAFETY: as above. Where the event is one of a capture, the stream joins it for the driver as well.
         unsafe { self.gpu.driver.wait_event(self.stream, event.event) }.map_err(|e| self.gpu.error(e))
     }
 
     fn begin_capture(&self) -> Result<()> {
-        self.not_while_capturing("another capture")?;
+        self.capture.forbid("another capture")?;
         self.gpu.bind()?;
-        self.gpu.follow(self.gpu.main, self.stream)?;
-        self.set_capturing(true);
+        let capture = Arc::new(Capture::default());
+        self.join(&capture)?;
         // SAFETY: the stream is ours, and not the default one (`crate::stream` checks it).
         unsafe { self.gpu.driver.begin_capture(self.stream) }.map_err(|e| {
-            self.set_capturing(false);
+            capture.end();
             self.gpu.error(e)
         })
     }
@@ -196,38 +244,48 @@ impl Queue for GpuQueue {
     fn end_capture(&self) -> Result<Arc<dyn GraphObject>> {
         let gpu = &self.gpu;
         gpu.bind()?;
+        let capture = self.capture.get();
         // SAFETY: the stream is ours, and `begin_capture` came before.
         let graph = unsafe { gpu.driver.end_capture(self.stream) };
-        self.set_capturing(false);
-        let mut blocks = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
-        blocks.sort_by_key(|block| Arc::as_ptr(block).cast::<()>() as usize);
-        blocks.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        let graph = graph.map_err(|e| gpu.error(e))?;
+        let blocks = capture.map(|capture| {
+            capture.end();
+            capture.take_blocks()
+        });
+        let graph = graph.map_err(|e| match e.code {
+            UNJOINED => Error::Tensor(
+                "a stream that became part of the graph was not joined again: record an event in it, and let the stream \
+                 that is captured wait for that"
+                    .into(),
+            ),
+            _ => gpu.error(e),
+        })?;
         // SAFETY: the graph is ours.
         let exec = unsafe { gpu.driver.instantiate(graph) }.map_err(|e| gpu.error(e))?;
-        Ok(Arc::new(GpuGraph { gpu: gpu.clone(), exec, blocks }))
+        Ok(Arc::new(GpuGraph { gpu: gpu.clone(), exec, blocks: blocks.unwrap_or_default() }))
     }
 
-    fn is_capturing(&self) -> bool {
-        self.capturing.load(Ordering::Acquire)
+    fn capture(&self) -> Option<Arc<Capture>> {
+        self.capture.get()
     }
 }
 
-impl Drop for GpuQueue {
+/// The drivers' number for a capture that ends while other streams go on in it.
+const UNJOINED: i32 = 904;
+
+impl Drop for GpuStream {
     fn drop(&mut self) {
-        if self.slot == 0 {
+        if self.bit == MAIN {
             return;
         }
         let gpu = &self.gpu;
         let bound = gpu.bind();
-        let mut streams = gpu.streams();
-        streams.retain(|s| s.stream != self.stream);
-        // Blocks that the stream used are freed in the order of the default stream, which waits for it now, since
-        // nobody can later.
-        let followed = bound.and_then(|()| gpu.follow(gpu.main, self.stream));
-        drop(streams);
-        // SAFETY: the stream is ours; the driver destroys it when its work is done.
-        let destroyed = unsafe { gpu.driver.destroy_stream(self.stream) };
+        let follow = || bound.and_then(|()| gpu.follow(gpu.main, self.stream));
+        let followed = gpu.streams.remove(self.stream, self.bit, follow);
+        let destroyed = match self.source {
+            // SAFETY: the stream is ours; the driver destroys it when its work is done.
+            Source::This => unsafe { gpu.driver.destroy_stream(self.stream) },
+            Source::Other { .. } => Ok(()),
+        };
         // Failures here are those of earlier work, which the next call on the device reports as well.
         drop((followed, destroyed));
     }
@@ -247,13 +305,14 @@ pub struct GpuEvent {
     gpu: Arc<Gpu>,
     event: Handle,
     recorded: AtomicBool,
+    point: Point,
 }
 
 impl GpuEvent {
     pub(super) fn new(gpu: Arc<Gpu>) -> Result<Self> {
         gpu.bind()?;
         let event = gpu.driver.create_event(true).map_err(|e| gpu.error(e))?;
-        Ok(Self { gpu, event, recorded: AtomicBool::new(false) })
+        Ok(Self { gpu, event, recorded: AtomicBool::new(false), point: Point::default() })
     }
 
     fn of(event: &dyn EventObject) -> Result<&Self> {
@@ -267,12 +326,14 @@ impl EventObject for GpuEvent {
     }
 
     fn synchronize(&self) -> Result<()> {
+        self.point.happens()?;
         self.gpu.bind()?;
         // SAFETY: the event is ours.
         unsafe { self.gpu.driver.synchronize_event(self.event) }.map_err(|e| self.gpu.error(e))
     }
 
     fn is_done(&self) -> Result<bool> {
+        self.point.happens()?;
         self.gpu.bind()?;
         // SAFETY: the event is ours.
         done(&self.gpu, unsafe { self.gpu.driver.query_event(self.event) })
@@ -309,7 +370,7 @@ struct GpuGraph {
 impl GraphObject for GpuGraph {
     fn replay(&self, queue: &dyn Queue) -> Result<()> {
         let queue = GpuQueue::of(queue)?;
-        queue.not_while_capturing("a graph")?;
+        queue.capture.forbid("a graph")?;
         self.gpu.bind()?;
         queue.uses(self.blocks.iter())?;
         // SAFETY: the graph is ours, and its blocks are kept.

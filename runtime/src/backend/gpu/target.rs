@@ -32,6 +32,18 @@ pub fn choose(device: &str, architecture: &str) -> Result<&'static Architecture>
     })
 }
 
+/// Whether code for `made_for` runs on a device that code is compiled for `target` for, and is not made for it: PTX of
+/// an older NVIDIA architecture.
+pub fn is_older(made_for: &str, target: &str) -> bool {
+    let older = made_for.strip_prefix("sm_").and_then(|version| version.parse::<u32>().ok());
+    older.zip(sm_version(target)).is_some_and(|(older, device)| older <= device)
+}
+
+/// Whether Tegula's code for an architecture waits itself for the kernel before it in its stream.
+pub fn has_dependent_launches(architecture: &str) -> bool {
+    Architecture::by_name(architecture).is_ok_and(|a| a.dependent_launches)
+}
+
 /// The number in `sm_90a`.
 fn sm_version(name: &str) -> Option<u32> {
     name.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_alphabetic()).parse().ok()
@@ -66,6 +78,19 @@ mod tests {
             ("gfx1100", "gfx1100"),
         ] {
             assert_eq!(choose("gpu", device).map(|a| a.name), Ok(code), "{device}");
+        }
+    }
+
+    #[test]
+    fn ptx_runs_on_newer_devices() {
+        for (made_for, target, runs) in [
+            ("sm_80", "sm_90a", true),
+            ("sm_89", "sm_89", true),
+            ("sm_90a", "sm_89", false),
+            ("sm_90a", "sm_90a", false),
+            ("gfx942", "gfx950", false),
+        ] {
+            assert_eq!(is_older(made_for, target), runs, "{made_for} on {target}");
         }
     }
 

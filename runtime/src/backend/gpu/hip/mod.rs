@@ -75,7 +75,7 @@ impl RawProperties {
 }
 
 /// The offsets are those of the bindings.
-#[cfg(feature = "hip-sys-check")]
+#[cfg(any(test, feature = "hip-sys-check"))]
 const _: () = {
     use cubecl_hip_sys::hipDeviceProp_tR0600 as P;
     use std::mem::offset_of;

@@ -1,7 +1,9 @@
 //! The functions of AMD's HIP library that the runtime calls, loaded at run time.
 //!
-//! HIP's crates need ROCm when they are built, which a program for several vendors cannot ask for. The feature
-//! `hip-sys-check` compares these signatures with those of such a crate.
+//! The crates that bind HIP ask at build time which ROCm is installed, and then have that version's functions, which a
+//! program for whatever it meets when it runs cannot do with. These signatures are compared with those of such a crate,
+//! `cubecl-hip-sys`, wherever the tests are built, and with the feature `hip-sys-check`. Where ROCm is installed that
+//! is its version; otherwise the newest one that the crate knows.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -35,20 +37,52 @@ macro_rules! table {
         }
 
         /// Compiles only if the bindings of `cubecl-hip-sys` have functions of these names that take as many
-        /// parameters, each of the same size, and give results of the same size.
-        #[cfg(feature = "hip-sys-check")]
+        /// parameters, each of the same size and kind, and give results of the same size and kind.
+        #[cfg(any(test, feature = "hip-sys-check"))]
         mod $check {
             use super::*;
 
             $(
-                #[expect(dead_code, non_snake_case, clippy::missing_transmute_annotations, clippy::too_many_arguments)]
+                #[allow(dead_code, non_snake_case, clippy::too_many_arguments, reason = "as the bindings have it")]
                 unsafe fn $name($($arg: $ty),*) -> $result {
                     // SAFETY: never called.
-                    unsafe { std::mem::transmute(cubecl_hip_sys::$name($(std::mem::transmute($arg)),*)) }
+                    unsafe { same(cubecl_hip_sys::$name($(same($arg)),*)) }
                 }
             )*
         }
     };
+}
+
+/// What a parameter or result is, as far as the way it is passed goes.
+#[cfg(any(test, feature = "hip-sys-check"))]
+trait Kind {
+    /// Whether it is a pointer.
+    const IS_POINTER: bool = false;
+}
+
+#[cfg(any(test, feature = "hip-sys-check"))]
+mod kinds {
+    use super::Kind;
+
+    impl<T> Kind for *mut T {
+        const IS_POINTER: bool = true;
+    }
+    impl<T> Kind for *const T {
+        const IS_POINTER: bool = true;
+    }
+    impl Kind for i32 {}
+    impl Kind for u32 {}
+    impl Kind for u8 {}
+    impl Kind for usize {}
+    impl Kind for u64 {}
+}
+
+/// The same value under another type of the same size and kind: both are pointers, or neither is.
+#[cfg(any(test, feature = "hip-sys-check"))]
+unsafe fn same<A: Kind, B: Kind>(value: A) -> B {
+    const { assert!(size_of::<A>() == size_of::<B>() && A::IS_POINTER == B::IS_POINTER) };
+    // SAFETY: the sizes are the same; the caller vouches for the rest.
+    unsafe { std::mem::transmute_copy(&value) }
 }
 
 table! {
