@@ -211,9 +211,6 @@ pub struct ForeignGpuKernel(GpuKernel);
 impl ForeignGpuKernel {
     /// Loads an entry of PTX text, or of machine code.
     pub(super) fn load(gpu: Arc<Gpu>, code: &[u8], entry: &ForeignEntry<'_>) -> Result<Self> {
-        // Cubins, fat binaries and code objects begin with other bytes than text.
-        let is_text = code.first().is_none_or(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
-            && !code.starts_with(b"__CLANG_OFFLOAD_BUNDLE__");
         let info = KernelInfo {
             name: entry.name.into(),
             threads: entry.threads,
@@ -231,8 +228,9 @@ impl ForeignGpuKernel {
             },
             _ => GpuKernel::load_error(gpu, entry.name, e),
         };
-        // Who launches it with an option vouches for what that needs.
-        Ok(Self(GpuKernel::of_code(gpu, info, is_text, code, true, failed)?))
+        // It may be text: a zero byte behind machine code does no harm. Who launches it with an option vouches for what
+        // that needs.
+        Ok(Self(GpuKernel::of_code(gpu, info, true, code, true, failed)?))
     }
 }
 
