@@ -23,6 +23,7 @@ mod driver {
 }
 
 #[path = "users.rs"]
+#[allow(clippy::duplicate_mod, reason = "it has other locks here")]
 #[allow(dead_code, reason = "captures are not modelled")]
 mod users;
 
