@@ -6,7 +6,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `TEGULA_DIFFERENTIAL=20000` | this many programs (2000 on the CPU and 200 on a GPU without it); `unlimited` until a failure or an interrupt |
+//! | `TEGULA_DIFFERENTIAL=20000` | this many programs (2000 on the CPU and up to 200 on a GPU without it); `unlimited` until a failure or an interrupt |
 //! | `TEGULA_DIFFERENTIAL_SEED=7` | the first seed |
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -26,7 +26,7 @@ use tegula_runtime::executors;
 /// Names the executor that a child process runs.
 const CHILD: &str = "TEGULA_DIFFERENTIAL_CHILD";
 /// What programs run on, and how many.
-const EXECUTORS: [(&str, u64); 3] = [("cpu", 2000), ("vgpu:sm_80", 200), ("vgpu:gfx942", 200)];
+const EXECUTORS: [(&str, u64); 4] = [("cpu", 2000), ("vgpu:sm_80", 200), ("vgpu:gfx942", 200), ("vgpu:gfx1201", 100)];
 /// A program that takes longer than this hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Programs tried while a failure is shrunk.
