@@ -73,6 +73,39 @@ impl Access {
     }
 }
 
+/// What an access does to some bytes.
+#[derive(Clone, Copy)]
+enum Touch<'a> {
+    /// Reads so many.
+    Read(usize),
+    /// Writes these.
+    Write(&'a [u8]),
+    /// Reads and writes so many in one.
+    Atomic(usize),
+}
+
+impl Touch<'_> {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Read(bytes) | Self::Atomic(bytes) => bytes,
+            Self::Write(data) => data.len(),
+        }
+    }
+
+    fn action(self) -> Action {
+        match self {
+            Self::Read(_) => Action::Read,
+            Self::Write(_) => Action::Write,
+            Self::Atomic(_) => Action::Atomic,
+        }
+    }
+
+    /// Whether it writes what is there already: compilers have several waves write one value where they hold copies of it.
+    fn leaves(self, old: &[u8]) -> bool {
+        matches!(self, Self::Write(new) if new == old)
+    }
+}
+
 /// The set bits of a mask, lowest first.
 pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -467,7 +500,7 @@ impl Cx<'_> {
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, out.len()) else { return };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, out.len(), Action::Read, None);
+                    self.check_lds(access, lane, at, Touch::Read(out.len()));
                 }
                 out.copy_from_slice(&self.g.lds[at..at + out.len()]);
             }
@@ -483,13 +516,13 @@ impl Cx<'_> {
         match access.place {
             Place::Global => {
                 let Some((index, offset)) = self.global_range(access, lane, address, data.len()) else { return };
-                self.check_global(access, lane, address, (index, offset), data.len(), Action::Write, Some(data));
+                self.check_global(access, lane, address, (index, offset), Touch::Write(data));
                 self.env.memory.allocation(index).write(offset, data);
             }
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, data.len()) else { return };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, data.len(), Action::Write, Some(data));
+                    self.check_lds(access, lane, at, Touch::Write(data));
                 }
                 self.g.lds[at..at + data.len()].copy_from_slice(data);
             }
@@ -524,13 +557,13 @@ impl Cx<'_> {
                     let message = "an atomic operation on memory that nobody wrote".to_owned();
                     self.find_address(FindingKind::UninitializedRead, access, lane, at, len, message);
                 }
-                self.check_global(access, lane, address, (index, offset), len, Action::Atomic, None);
+                self.check_global(access, lane, address, (index, offset), Touch::Atomic(len));
                 self.env.memory.allocation(index).fetch_update(offset, len, f)
             }
             Place::Lds => {
                 let Some(at) = self.lds_range(access, lane, address, len) else { return 0 };
                 if self.env.sanitize {
-                    self.check_lds(access, lane, at, len, Action::Atomic, None);
+                    self.check_lds(access, lane, at, Touch::Atomic(len));
                 }
                 let mut buffer = [0; 8];
                 buffer[..len].copy_from_slice(&self.g.lds[at..at + len]);
@@ -560,7 +593,7 @@ impl Cx<'_> {
                 let message = "memory is read that nobody wrote".to_owned();
                 self.find_address(FindingKind::UninitializedRead, access, lane, at, out.len(), message);
             }
-            self.check_global(access, lane, address, (index, offset), out.len(), Action::Read, None);
+            self.check_global(access, lane, address, (index, offset), Touch::Read(out.len()));
         }
         self.env.memory.allocation(index).read(offset, out);
     }
@@ -629,7 +662,8 @@ impl Cx<'_> {
     }
 
     /// Looks an LDS access up in the shadow.
-    fn check_lds(&mut self, access: &Access, lane: usize, at: usize, len: usize, action: Action, new: Option<&[u8]>) {
+    fn check_lds(&mut self, access: &Access, lane: usize, at: usize, touch: Touch<'_>) {
+        let (len, action) = (touch.bytes(), touch.action());
         let site = self.site(access, lane);
         let agent = self.w.id as usize;
         let Some(shadow) = &mut self.g.lds_shadow else { return };
@@ -640,7 +674,7 @@ impl Cx<'_> {
             self.find_address(FindingKind::UninitializedRead, access, lane, first as u64, len, message);
         }
         if let Some(conflict) = conflict {
-            let same = conflict.action == Action::Write && new.is_some_and(|new| self.g.lds[at..at + len] == *new);
+            let same = conflict.action == Action::Write && touch.leaves(&self.g.lds[at..at + len]);
             if !same {
                 self.find_shared_race(access, lane, at, len, action, conflict);
             }
@@ -699,22 +733,21 @@ impl Cx<'_> {
     }
 
     /// Looks a global access up in the shadow.
-    fn check_global(
-        &mut self,
-        access: &Access,
-        lane: usize,
-        address: u64,
-        place: (usize, usize),
-        len: usize,
-        action: Action,
-        new: Option<&[u8]>,
-    ) {
+    fn check_global(&mut self, access: &Access, lane: usize, address: u64, place: (usize, usize), touch: Touch<'_>) {
+        let (len, action) = (touch.bytes(), touch.action());
         let Some(shadow) = self.env.shadow else { return };
         let site = self.site(access, lane);
         let clock = &self.g.clocks[self.w.id as usize];
         let Some(conflict) = shadow.access(place, len, action, self.g.linear, site, clock) else { return };
-        let same = conflict.program == self.g.linear && conflict.action == Action::Write;
-        if same && new.is_some_and(|new| self.holds(place, new)) || self.begins_exchange(access, &conflict) {
+        if conflict.program == self.g.linear && conflict.action == Action::Write {
+            let mut old = [0; 16];
+            let old = &mut old[..len.min(16)];
+            self.env.memory.allocation(place.0).read(place.1, old);
+            if touch.leaves(old) {
+                return;
+            }
+        }
+        if self.begins_exchange(access, &conflict) {
             return;
         }
         let [x, y, _] = self.env.grid;
@@ -736,14 +769,6 @@ impl Cx<'_> {
         );
         let address = self.address(access, address, len);
         self.find(FindingKind::GlobalRace, access.pc, Some(lane as u32), Some(address), Some(other), message);
-    }
-
-    /// Whether memory holds these bytes already: compilers have several waves write one value where they hold copies of it.
-    fn holds(&self, (index, offset): (usize, usize), bytes: &[u8]) -> bool {
-        let mut old = [0; 64];
-        let old = &mut old[..bytes.len()];
-        self.env.memory.allocation(index).read(offset, old);
-        old == bytes
     }
 
     /// Whether of two accesses one is a load and the other a compare-and-swap. Compilers begin the loops that make other atomic
