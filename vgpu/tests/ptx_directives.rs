@@ -174,3 +174,33 @@ fn required_extents_are_kept() {
     assert!(launch([32, 2, 1]).is_ok());
     assert!(launch([64, 1, 1]).expect_err("another extent").to_string().contains(".reqntid"));
 }
+
+#[test]
+fn memory_from_the_stack() {
+    // Each turn of a loop takes more; what a function takes ends with it.
+    let text = format!(
+        "{HEAD}
+.func (.param .b32 r) sum(.param .b32 n) {{
+    .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<6>;
+    ld.param.b32 %r1, [n]; mul.wide.u32 %rd1, %r1, 4; alloca.u64 %rd2, %rd1, 16;
+    mov.u32 %r2, 0; mov.u64 %rd3, %rd2;
+A:  st.local.u32 [%rd3], %r2; add.u64 %rd3, %rd3, 4; add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, %r1; @%p bra A;
+    mov.u32 %r3, 0; mov.u32 %r2, 0; cvta.local.u64 %rd4, %rd2;
+B:  ld.u32 %r4, [%rd4]; add.u32 %r3, %r3, %r4; add.u64 %rd4, %rd4, 4; add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, %r1; @%p bra B;
+    st.param.b32 [r], %r3; ret;
+}}
+.visible .entry k(.param .u64 out) {{ {START}
+    mad.wide.u32 %rd1, %r1, 8, %rd1; mov.u32 %r2, 0; mov.u32 %r3, 0;
+L:  add.u32 %r4, %r1, 50;
+    {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r4; call (b), sum, (a); ld.param.b32 %r5, [b]; }}
+    add.u32 %r2, %r2, %r5;
+    stacksave.u64 %rd2; alloca.u64 %rd3, 800; st.local.u32 [%rd3+796], %r2; ld.local.u32 %r6, [%rd3+796]; stackrestore.u64 %rd2;
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 64; @%p1 bra L;
+    st.global.v2.u32 [%rd1], {{%r2, %r6}}; ret;
+}}"
+    );
+    for (t, got) in run(&text, 32, 2).chunks_exact(2).enumerate() {
+        let n = t as u32 + 50;
+        assert_eq!(got, [64 * n * (n - 1) / 2; 2], "thread {t}");
+    }
+}

@@ -60,6 +60,7 @@ pub(crate) enum Special {
     AggrSmemSize,
     DynamicSmemSize,
     Zero,
+    ZeroDouble,
 }
 
 /// A decoded instruction: what the interpreter's loop touches.
@@ -153,6 +154,9 @@ pub(crate) struct Kernel {
     pub shared_names: Vec<(String, u32, u32)>,
     pub local_bytes: u32,
     pub call_param_bytes: u32,
+    /// The register of the stack pointer, where there is one; [`NONE`] else. The stack grows up from where it starts in local memory.
+    pub stack: u32,
+    pub stack_start: u32,
     pub reqntid: Option<[u32; 3]>,
     pub maxntid: Option<[u32; 3]>,
     pub maxnreg: Option<u32>,

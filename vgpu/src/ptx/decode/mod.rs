@@ -25,6 +25,8 @@ use std::collections::{HashMap, HashSet};
 const MAX_SHARED: u64 = 1 << 22;
 /// Local memory of a thread larger than this is refused, as by the hardware.
 const MAX_LOCAL: u64 = 512 << 10;
+/// Local memory for what kernels allocate while they run (`alloca`).
+const STACK: u32 = 16 << 10;
 
 /// A lexical scope: a block of a function.
 struct Scope {
@@ -134,6 +136,8 @@ impl<'m> Decoder<'m> {
             shared_names: Vec::new(),
             local_bytes: 0,
             call_param_bytes: 0,
+            stack: NONE,
+            stack_start: 0,
             reqntid: extent("reqntid"),
             maxntid: extent("maxntid"),
             maxnreg: directive("maxnreg").and_then(|v| v.first()).map(|&n| n.min(255) as u32),
@@ -168,6 +172,11 @@ impl<'m> Decoder<'m> {
         let mut kernel = self.kernel;
         let named = self.module.functions.iter().filter(|f| !f.entry);
         kernel.pointers = named.map(|f| self.functions.get(&f.name).copied().unwrap_or(NONE)).collect();
+        if kernel.stack != NONE {
+            kernel.stack_start = kernel.local_bytes.next_multiple_of(16);
+            kernel.local_bytes = kernel.stack_start + STACK;
+            kernel.defined.push(Register { file: File::Double, slot: kernel.stack });
+        }
         let constants = kernel.constant_words.iter().map(|&(slot, _)| Register { file: File::Word, slot });
         let doubles = kernel.constant_doubles.iter().map(|&(slot, _)| Register { file: File::Double, slot });
         let predicates = kernel.constant_predicates.iter().map(|&(slot, _)| Register { file: File::Predicate, slot });
@@ -467,6 +476,14 @@ impl<'m> Decoder<'m> {
             _ => return Err(self.at(position, format!("a register cannot have the type `.{ty}`"))),
         };
         Ok(Symbol::Register { register: Register { file, slot: self.slot(file) }, bits })
+    }
+
+    /// The register of the stack pointer.
+    pub fn stack(&mut self) -> u32 {
+        if self.kernel.stack == NONE {
+            self.kernel.stack = self.slot(File::Double);
+        }
+        self.kernel.stack
     }
 
     /// A new slot.

@@ -53,6 +53,7 @@ impl Decoder<'_> {
     }
 
     fn special(name: &str) -> Option<(Special, File)> {
+        let numbered = |name: &str, prefix| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u8>().is_ok());
         let axis = |name: &str| match name {
             "x" => Some(0),
             "y" => Some(1),
@@ -93,7 +94,12 @@ impl Decoder<'_> {
             "%dynamic_smem_size" => Special::DynamicSmemSize,
             "%is_explicit_cluster" => return Some((Special::IsExplicitCluster, File::Predicate)),
             "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => Special::Zero,
-            _ if name.strip_prefix("%envreg").is_some_and(|n| n.parse::<u32>().is_ok()) => Special::Zero,
+            // Performance counters, and registers that the driver may set.
+            _ if numbered(name, "%envreg") || numbered(name, "%pm") => Special::Zero,
+            "%current_graph_exec" => return Some((Special::ZeroDouble, File::Double)),
+            _ if name.strip_suffix("_64").is_some_and(|name| numbered(name, "%pm")) => {
+                return Some((Special::ZeroDouble, File::Double));
+            }
             _ => return None,
         };
         Some((special, File::Word))
@@ -272,6 +278,8 @@ impl Decoder<'_> {
             return Ok(self.constant_word(value as u32));
         }
         match operand {
+            // It has 64 bits, but older code reads 32 of them; there is one grid.
+            Operand::Name(name) if name == "%gridid" => Ok(self.constant_word(1)),
             Operand::Name(name) => match self.named_register(name)? {
                 Some((register, _)) if register.file == File::Word => {
                     self.reads.push(register);

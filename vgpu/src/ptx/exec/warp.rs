@@ -40,6 +40,8 @@ pub(crate) struct Saved {
 pub(crate) struct Frame {
     pub function: u32,
     pub back: u32,
+    /// The stack pointers before the call, where there is a stack: what a function takes of it ends with it.
+    pub stack: Option<Box<[u64; 32]>>,
     pub saved: Option<Box<Saved>>,
 }
 
@@ -124,6 +126,9 @@ impl Warp {
         }
         for &(slot, value) in &kernel.constant_predicates {
             registers.predicates[slot as usize] = if value { u32::MAX } else { 0 };
+        }
+        if kernel.stack != NONE {
+            registers.doubles[kernel.stack as usize] = [kernel.stack_start.into(); 32];
         }
         for &(special, register) in &kernel.specials {
             let value = |lane| special_value(l, world, special, cta, index, lane);
@@ -374,6 +379,9 @@ impl Warp {
                                 if let Some(saved) = frame.saved {
                                     self.restore(l, frame.function, &saved, mask);
                                 }
+                                if let Some(stack) = frame.stack {
+                                    self.registers.set_d(kernel.stack, &stack, mask);
+                                }
                                 results.put(l, self, mask);
                             }
                         }
@@ -426,7 +434,8 @@ impl Warp {
                 *defined.lanes(register) |= split.mask;
             }
         }
-        split.stack.push(Frame { function, back: split.pc + 1, saved });
+        let stack = (l.kernel.stack != NONE).then(|| Box::new(*self.registers.d(l.kernel.stack)));
+        split.stack.push(Frame { function, back: split.pc + 1, stack, saved });
         split.pc = callee.entry;
         Ok(())
     }
@@ -546,7 +555,7 @@ fn special_value(l: &Launched, world: &World, special: Special, cta: usize, warp
         Special::IsExplicitCluster => u32::from(world.ctas.len() > 1),
         Special::TotalSmemSize | Special::AggrSmemSize => world.ctas[cta].shared.len() as u32,
         Special::DynamicSmemSize => launch.dynamic_shared,
-        Special::Zero => 0,
+        Special::Zero | Special::ZeroDouble => 0,
     };
     value.into()
 }

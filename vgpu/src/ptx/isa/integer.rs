@@ -269,8 +269,12 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
     if relu && !matches!(opcode, "min" | "max") {
         return Err(d.bad("`.relu` is for min and max"));
     }
-    if saturate && !(matches!(opcode, "add" | "sub") && ty == S32 || opcode == "mad" && half == Some("hi") && ty == S32)
-    {
+    let saturates = match opcode {
+        "add" | "sub" => true,
+        "mad" | "mad24" => half == Some("hi"),
+        _ => false,
+    };
+    if saturate && !(saturates && ty == S32) {
         return Err(d.bad("`.sat` is for s32"));
     }
     if carry_out || matches!(opcode, "addc" | "subc" | "madc") {
@@ -378,6 +382,14 @@ pub(super) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
             _ => d.wwww(i, ty, lanes!(W(a: W, b: W, c: W), (a & 0xFF_FFFF).wrapping_mul(b & 0xFF_FFFF).wrapping_add(c))),
         },
         ("mad24", S32) => match half {
+            Some("hi") if saturate => d.wwww(
+                i,
+                ty,
+                lanes!(W(a: W, b: W, c: W), {
+                    let product = i64::from((a << 8) as i32 >> 8) * i64::from((b << 8) as i32 >> 8) >> 16;
+                    (product as i32).saturating_add(c as i32) as u32
+                }),
+            ),
             Some("hi") => d.wwww(
                 i,
                 ty,

@@ -420,7 +420,9 @@ pub(super) fn decode_hint(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -
 /// Decodes `createpolicy`: policies have no effect, but the register must be written.
 pub(super) fn decode_policy(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Result<Option<Op>> {
     m.any(&["fractional", "range"]);
-    m.take("cvt");
+    if m.take("cvt") {
+        m.take("L2");
+    }
     m.take("global");
     m.cache();
     while m.map(|word| word.starts_with("L2::").then_some(())).is_some() {}

@@ -21,6 +21,7 @@ pub(crate) mod quad;
 mod shape;
 mod sparse;
 pub(crate) mod special;
+pub(crate) mod stack;
 pub(crate) mod wgmma;
 pub(crate) mod wmma;
 
@@ -49,6 +50,7 @@ pub(crate) enum Op {
     Atomic(Box<atomic::AtomicOp>),
     Fence(atomic::FenceOp),
     Control(control::ControlOp),
+    Stack(stack::StackOp),
     Barrier(barrier::BarrierOp),
     ClusterBarrier(barrier::ClusterBarrierOp),
     MemoryBarrier(Box<barrier::MemoryBarrierOp>),
@@ -81,6 +83,7 @@ pub(crate) fn execute(op: &Op, cx: &mut Cx) -> Result<Step> {
         Op::Atomic(op) => op.execute(cx),
         Op::Fence(op) => op.execute(cx),
         Op::Control(op) => return op.execute(cx),
+        Op::Stack(op) => op.execute(cx),
         Op::Barrier(op) => return op.execute(cx),
         Op::ClusterBarrier(op) => return op.execute(cx),
         Op::MemoryBarrier(op) => return op.execute(cx),
@@ -148,6 +151,7 @@ pub(crate) fn decode(d: &mut Decoder, i: &Instruction, m: &mut Modifiers) -> Res
         "membar" | "fence" => (atomic::decode_fence(d, i, m)?, Class::Sync),
         "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol"
         | "setmaxnreg" => (control::decode(d, i, m)?, Class::Control),
+        "alloca" | "stacksave" | "stackrestore" => (stack::decode(d, i, m)?, Class::Control),
         "bar" | "barrier" => (barrier::decode(d, i, m)?, Class::Sync),
         "mbarrier" => (barrier::decode_memory_barrier(d, i, m)?, Class::Sync),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => (collective::decode(d, i, m)?, Class::Warp),
