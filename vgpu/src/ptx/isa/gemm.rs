@@ -38,6 +38,24 @@ pub(super) fn f32(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
     body(a, b, c, n, k, |a, b, sum| a * b + sum);
 }
 
+/// Columns for rows of a matrix of so many rows. Eight by eight at a time, so that neighbours are written together.
+pub(super) fn transpose(from: &[f32], rows: usize) -> Vec<f32> {
+    let columns = from.len() / rows.max(1);
+    let mut to = vec![0.0; from.len()];
+    for row in (0..rows).step_by(8) {
+        for column in (0..columns).step_by(8) {
+            let (height, width) = ((rows - row).min(8), (columns - column).min(8));
+            for y in 0..width {
+                let line = &mut to[(column + y) * rows + row..][..height];
+                for (x, value) in line.iter_mut().enumerate() {
+                    *value = from[(row + x) * columns + column + y];
+                }
+            }
+        }
+    }
+    to
+}
+
 /// The same in `f64`, for any `n`.
 pub(super) fn f64(a: &[f64], b: &[f64], c: &mut [f64], n: usize, k: usize) {
     for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
@@ -78,6 +96,14 @@ mod tests {
             let (got, exact) = (super::widen_f16(bits), half::f16::from_bits(bits).to_f32());
             assert!(got.to_bits() == exact.to_bits() || (got.is_nan() && exact.is_nan()), "{bits:#x}");
         }
+    }
+
+    #[test]
+    fn columns_become_rows() {
+        let from: Vec<f32> = (0..24 * 20).map(|x| x as f32).collect();
+        let to = super::transpose(&from, 24);
+        assert!((0..24).all(|i| (0..20).all(|j| to[j * 24 + i] == from[i * 20 + j])));
+        assert_eq!(super::transpose(&to, 20), from);
     }
 
     #[test]

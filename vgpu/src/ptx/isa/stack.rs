@@ -10,9 +10,17 @@ use crate::ptx::syntax::ast::{Instruction, Operand};
 /// An operation on the stack pointer.
 pub(crate) enum StackOp {
     /// Takes so many bytes, aligned.
-    Allocate { to: u32, bytes: u32, align: u64 },
-    Save { to: u32 },
-    Restore { from: u32 },
+    Allocate {
+        to: u32,
+        bytes: u32,
+        align: u64,
+    },
+    Save {
+        to: u32,
+    },
+    Restore {
+        from: u32,
+    },
 }
 
 impl StackOp {

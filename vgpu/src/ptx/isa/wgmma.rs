@@ -200,41 +200,28 @@ impl Matrix {
 }
 
 /// The elements of 16 bytes as `f32`.
-fn widen(ty: Ty, bytes: &[u8; 16], out: &mut [f32; 16]) -> usize {
+fn widen(ty: Ty, bytes: &[u8; 16], out: &mut [f32]) {
     match ty {
         Ty::F16 | Ty::BF16 => {
             for (out, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
                 let bits = u16::from_le_bytes([pair[0], pair[1]]);
                 *out = if ty == Ty::F16 { gemm::widen_f16(bits) } else { f32::from_bits(u32::from(bits) << 16) };
             }
-            8
         }
         Ty::TF32 => {
             for (out, word) in out.iter_mut().zip(bytes.chunks_exact(4)) {
                 *out = f32::from_bits(u32::from_le_bytes([word[0], word[1], word[2], word[3]]) & 0xFFFF_E000);
             }
-            4
         }
         Ty::E4M3 | Ty::E5M2 => {
             let table = fp8_table(ty);
             for (out, &byte) in out.iter_mut().zip(bytes) {
                 *out = table[usize::from(byte)];
             }
-            16
         }
         // Integers of 8 bits are exact in f32, and so are their products; sums are not, and are made apart.
-        Ty::S8 => {
-            for (out, &byte) in out.iter_mut().zip(bytes) {
-                *out = (byte as i8).into();
-            }
-            16
-        }
-        _ => {
-            for (out, &byte) in out.iter_mut().zip(bytes) {
-                *out = byte.into();
-            }
-            16
-        }
+        Ty::S8 => out.iter_mut().zip(bytes).for_each(|(out, &byte)| *out = (byte as i8).into()),
+        _ => out.iter_mut().zip(bytes).for_each(|(out, &byte)| *out = byte.into()),
     }
 }
 
@@ -435,37 +422,74 @@ impl Cx<'_> {
         self.warp.matrix.pending = left;
     }
 
-    /// Reads a matrix of shared memory as `rows × k` (or `k × rows` for B) in `f32`.
+    /// Reads a matrix of shared memory as it lies there: its rows one after the other, in `f32`.
     fn load(
         &mut self,
         matrix: Matrix,
         rows: std::ops::Range<usize>,
         pieces: std::ops::Range<usize>,
         ty: Ty,
-        mut put: impl FnMut(usize, usize, f32),
-    ) {
-        let mut values = [0.0; 16];
-        let first = rows.start;
+    ) -> Vec<f32> {
+        let count = 128 / ty.bits() as usize;
+        let mut out = vec![0.0; rows.len() * pieces.len() * count];
+        let mut to = out.chunks_exact_mut(count);
         for row in rows {
             for piece in pieces.clone() {
-                let address = matrix.piece(row, piece);
+                let address = matrix.piece(row, piece) & ADDRESS;
+                let offset = address as usize;
                 let mut bytes = [POISON; 16];
-                // What is wrong with it was told when the product was issued.
-                if self.l.sanitize {
-                    let offset = (address & ADDRESS) as usize;
-                    if let Some(from) = self.world.ctas[self.warp.cta].shared.get(offset..offset + 16) {
-                        bytes.copy_from_slice(from);
-                    }
-                } else if let Some(Place::Shared { cta, offset }) =
-                    self.place(Space::Shared, address & ADDRESS, 16, 16, 0)
-                {
-                    bytes.copy_from_slice(&self.world.ctas[cta].shared[offset..offset + 16]);
+                if let Some(from) = self.world.ctas[self.warp.cta].shared.get(offset..offset + 16) {
+                    bytes.copy_from_slice(from);
+                } else if !self.l.sanitize {
+                    // With the sanitizer it was told when the product was issued.
+                    self.place(Space::Shared, address, 16, 16, 0);
                 }
-                let count = widen(ty, &bytes, &mut values);
-                for (index, &value) in values[..count].iter().enumerate() {
-                    put(row - first, (piece - pieces.start) * count + index, value);
+                if let Some(to) = to.next() {
+                    widen(ty, &bytes, to);
                 }
             }
+        }
+        out
+    }
+
+    /// A as `ROWS` by its columns, B as `k` by `n`.
+    fn operand(&mut self, pending: &Pending, side: usize) -> Vec<f32> {
+        let product = &pending.product;
+        let stored = product.a_columns();
+        let (ty, transposed) = ([product.a_ty, product.b_ty][side], product.transpose[side]);
+        let mut matrices = pending.matrices(self.warp.index);
+        let mut values = match (&pending.a, side) {
+            (Operands::Registers(values), 0) => {
+                let elements = 32 / ty.bits() as usize;
+                let mut a = vec![0.0_f32; ROWS * stored];
+                for (r, words) in values.iter().enumerate() {
+                    for (lane, word) in words.iter().enumerate() {
+                        let row = lane / 4 + 8 * (r % 2);
+                        let column = (r / 2) * 4 * elements + lane % 4 * elements;
+                        let mut bytes = [0; 16];
+                        bytes[..4].copy_from_slice(&word.to_le_bytes());
+                        let mut wide = [0.0; 16];
+                        widen(ty, &bytes, &mut wide);
+                        a[row * stored + column..][..elements].copy_from_slice(&wide[..elements]);
+                    }
+                }
+                a
+            }
+            _ => {
+                let index = if side == 0 { 0 } else { matrices.len() - 1 };
+                let (matrix, rows, pieces) = matrices.swap_remove(index);
+                let lines = rows.len();
+                let values = self.load(matrix, rows, pieces, ty);
+                // A lies in rows, B in columns, unless transposed.
+                if (side == 0) == transposed { gemm::transpose(&values, lines) } else { values }
+            }
+        };
+        if product.negate[side] {
+            values.iter_mut().for_each(|value| *value = -*value);
+        }
+        match (&product.sparse, side) {
+            (Some(sparse), 0) => sparse.expand(&pending.metadata, &values),
+            _ => values,
         }
     }
 
@@ -476,45 +500,7 @@ impl Cx<'_> {
             self.compute_bits(pending);
             return;
         }
-        let stored = product.a_columns();
-        let mut a = vec![0.0_f32; ROWS * stored];
-        let mut b = vec![0.0_f32; k * n];
-        let matrices = pending.matrices(self.warp.index);
-        let sign = |negate: bool| if negate { -1.0 } else { 1.0 };
-        let (sign_a, sign_b) = (sign(product.negate[0]), sign(product.negate[1]));
-        if let Operands::Registers(values) = &pending.a {
-            let width = product.a_ty.bits() as usize;
-            let elements = 32 / width;
-            for (r, words) in values.iter().enumerate() {
-                for (lane, word) in words.iter().enumerate() {
-                    let row = lane / 4 + 8 * (r % 2);
-                    let column = (r / 2) * 4 * elements + lane % 4 * elements;
-                    let mut bytes = [0; 16];
-                    bytes[..4].copy_from_slice(&word.to_le_bytes());
-                    let mut wide = [0.0; 16];
-                    widen(product.a_ty, &bytes, &mut wide);
-                    for e in 0..elements {
-                        a[row * stored + column + e] = wide[e] * sign_a;
-                    }
-                }
-            }
-        } else {
-            let (matrix, rows, pieces) = matrices[0].clone();
-            let transposed = product.transpose[0];
-            self.load(matrix, rows, pieces, product.a_ty, |row, column, value| {
-                let (row, column) = if transposed { (column, row) } else { (row, column) };
-                a[row * stored + column] = value * sign_a;
-            });
-        }
-        if let Some(sparse) = &product.sparse {
-            a = sparse.expand(&pending.metadata, &a);
-        }
-        let (matrix, rows, pieces) = matrices[matrices.len() - 1].clone();
-        let transposed = product.transpose[1];
-        self.load(matrix, rows, pieces, product.b_ty, |row, column, value| {
-            let (k_index, column) = if transposed { (row, column) } else { (column, row) };
-            b[k_index * n + column] = value * sign_b;
-        });
+        let (a, b) = (self.operand(pending, 0), self.operand(pending, 1));
         let integer = product.d_ty == Ty::S32;
         let half = product.d_ty == Ty::F16;
         // Row and column of an accumulator's (first) element.
@@ -589,8 +575,8 @@ impl Cx<'_> {
         }
         let skip = 2 - matrices.len();
         for (side, (matrix, rows, pieces)) in matrices.into_iter().enumerate() {
-            let to = &mut sides[side + skip];
-            self.load(matrix, rows, pieces, Ty::U8, |row, column, value| to[row * words + column] = value as u8);
+            let values = self.load(matrix, rows, pieces, Ty::U8);
+            sides[side + skip].iter_mut().zip(values).for_each(|(to, value)| *to = value as u8);
         }
         for (index, slot) in product.d.iter().enumerate() {
             let Some(lanes) = self.warp.matrix.accumulators.get_mut(slot) else { continue };

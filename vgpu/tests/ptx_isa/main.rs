@@ -1,0 +1,5 @@
+//! Instructions of the PTX machine, family by family, against references written here.
+
+mod harness;
+mod instructions;
+mod table;
