@@ -346,6 +346,7 @@ fn workgroup(
         lds: vec![fill; lds as usize],
         lds_shadow: launch.sanitize.then(|| SharedShadow::new(lds as usize, count as usize)),
         clocks: (0..count).map(|agent| VectorClock::of_agent(count as usize, agent as u16)).collect(),
+        signalled: 0,
         counters: Counters::default(),
     };
     let waves = (0..count)
@@ -406,6 +407,7 @@ fn blank_wave(
         cursor: Cursor::default(),
         executed: 0,
         gpr_index: None,
+        scalar_store: None,
         arrived: None,
     };
     wave.set_exec(exec);

@@ -109,7 +109,7 @@ impl Program {
             .map(|inst| Error::Unsupported {
                 instruction: text::instruction(inst),
                 location: Location::code(u64::from(inst.pc)),
-                reason: "not implemented".to_owned(),
+                reason: crate::gcn::exec::refusal(inst.name).to_owned(),
             })
             .collect()
     }

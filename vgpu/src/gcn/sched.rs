@@ -113,6 +113,7 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
         cx.g.counters.count(inst.class, cx.w.exec.count_ones());
         let begun = env.trace.and_then(|tracer| Some((tracer, trace::before(tracer, &cx, inst)?)));
         match cx.w.gpr_index {
+            _ if cx.w.mode.skip_vector && inst.unit != Unit::Scalar => {}
             Some(mode) if inst.unit == Unit::Vector => salu::indexed(&mut cx, inst, mode),
             _ => (inst.run)(&mut cx, inst),
         }
@@ -141,6 +142,7 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
             }
             Flow::End => {
                 cx.drain();
+                cx.check_scalar_stores();
                 cx.w.state = WaveState::Done;
                 return Ok(false);
             }
@@ -177,6 +179,7 @@ fn release(env: &Env<'_>, group: &mut Group, waves: &mut [Wave], ready: &mut Vec
     if env.sanitize {
         check_barrier(env, group, waves, first, pc);
     }
+    group.signalled = 0;
     // Whoever passes knows all that the others did before they arrived.
     let mut joined = VectorClock::new(waves.len());
     for &(index, _) in &waiting {

@@ -1,6 +1,7 @@
 //! Instructions as text, for reports and listings. Close to the assembler's form, not meant to be assembled again.
 
-use crate::gcn::inst::{ACC, Inst, LaneControl, Opnd, sreg};
+use crate::gcn::decode::memory::Space;
+use crate::gcn::inst::{ACC, Inst, Kind, LaneControl, Opnd, sreg};
 use std::fmt::Write;
 
 fn operand(out: &mut String, opnd: Opnd, registers: u8, modifiers: (bool, bool)) {
@@ -82,7 +83,7 @@ pub(crate) fn instruction(inst: &Inst) -> String {
         first = false;
         operand(out, opnd, registers, modifiers);
     };
-    let memory = matches!(inst.kind, crate::gcn::inst::Kind::Mem(_));
+    let memory = matches!(inst.kind, Kind::Mem(_));
     let control = inst.name.starts_with("s_")
         && (inst.dst == Opnd::None && inst.src.iter().all(|&s| s == Opnd::None) || inst.name.contains("cbranch"));
     if control {
@@ -104,16 +105,20 @@ pub(crate) fn instruction(inst: &Inst) -> String {
     if inst.sdst != Opnd::None {
         push(&mut out, inst.sdst, 2, (false, false));
     }
+    let counts = match inst.kind {
+        Kind::Mem(op) => op.source_registers(&inst.mem, inst.saddr != Opnd::None),
+        _ => inst.src_regs.map(|count| count.max(1)),
+    };
     for (n, &source) in inst.src.iter().enumerate() {
-        if source == Opnd::None || (memory && inst.dst_regs > 0 && n == 1 && source == inst.dst) {
+        if counts[n] == 0 || source == Opnd::None || (memory && inst.dst_regs > 0 && n == 1 && source == inst.dst) {
             continue;
         }
-        let registers = if memory && n == 2 && matches!(source, Opnd::S(_)) { 4 } else { inst.src_regs[n] };
         let modifiers = (inst.neg >> n & 1 != 0, inst.abs >> n & 1 != 0);
-        push(&mut out, source, registers, modifiers);
+        push(&mut out, source, counts[n], modifiers);
     }
     if memory && inst.saddr != Opnd::None {
-        push(&mut out, inst.saddr, 1, (false, false));
+        let pair = matches!(inst.kind, Kind::Mem(op) if op.space == Space::Global);
+        push(&mut out, inst.saddr, if pair { 2 } else { 1 }, (false, false));
     }
     if inst.mem.offset != 0 {
         let _ = write!(out, " offset:{}", inst.mem.offset);

@@ -15,6 +15,8 @@ mod matrix;
 mod matrix_forms;
 mod memory;
 mod numbers;
+mod rare;
 mod scalar;
+mod scalar_memory;
 mod tool;
 mod vector;

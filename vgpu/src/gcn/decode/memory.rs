@@ -17,6 +17,8 @@ pub(crate) enum Space {
     Scalar,
     /// Scalar, through a buffer resource.
     ScalarBuffer,
+    /// Scalar, by address, with offsets in registers that count 64 bytes.
+    ScalarScratch,
 }
 
 /// Which half of a register a 16-bit load writes.
@@ -56,6 +58,8 @@ pub(crate) enum AtomicOp {
     MskOr,
     /// Subtract or add, to stay in a ring.
     Wrap,
+    /// Each half is exchanged where its new value's top bit is set, and loses that bit.
+    CondXchg,
     AddF,
     MinF,
     MaxF,
@@ -163,6 +167,7 @@ impl MemOp {
         let [data, second] = self.act.data_registers();
         match self.space {
             Space::Flat => [2, data + second, 0],
+            Space::Global if matches!(self.act, Act::LoadLane | Act::StoreLane) => [0, data, 0],
             Space::Global => [if scalar_base { 1 } else { 2 }, data + second, 0],
             Space::Scratch => [u8::from(fields.use_vaddr), data, 0],
             Space::Buffer => [u8::from(fields.idxen) + u8::from(fields.offen), data + second, 4],
@@ -172,15 +177,15 @@ impl MemOp {
                 Act::Swizzle => [1, 0, 0],
                 _ => [1, data, second],
             },
-            Space::Scalar => [2, 0, 0],
-            Space::ScalarBuffer => [4, 0, 0],
+            Space::Scalar | Space::ScalarScratch => [2, data + second, 0],
+            Space::ScalarBuffer => [4, data + second, 0],
         }
     }
 }
 
 /// Reads a mnemonic; `None` where it is no memory instruction that this machine has.
 pub(crate) fn parse(name: &str) -> Option<MemOp> {
-    const SPACES: [(&str, Space); 8] = [
+    const SPACES: [(&str, Space); 9] = [
         ("flat_", Space::Flat),
         ("global_", Space::Global),
         ("scratch_", Space::Scratch),
@@ -188,18 +193,26 @@ pub(crate) fn parse(name: &str) -> Option<MemOp> {
         ("buffer_", Space::Buffer),
         ("ds_", Space::Ds),
         ("s_buffer_", Space::ScalarBuffer),
+        ("s_scratch_", Space::ScalarScratch),
         ("s_", Space::Scalar),
     ];
     let (rest, space) = SPACES.iter().find_map(|&(prefix, space)| Some((name.strip_prefix(prefix)?, space)))?;
     let act = match space {
         Space::Ds => lds(rest)?,
-        Space::Scalar | Space::ScalarBuffer => {
-            let act = load(rest.strip_prefix("load_")?)?;
-            matches!(act, Act::Load { half: Half::Whole, .. }).then_some(act)?
-        }
+        Space::Scalar | Space::ScalarBuffer | Space::ScalarScratch => scalar(rest)?,
         _ => vector(rest)?,
     };
     Some(MemOp { space, act })
+}
+
+fn scalar(rest: &str) -> Option<Act> {
+    if let Some(what) = rest.strip_prefix("load_") {
+        return load(what).filter(|act| matches!(act, Act::Load { half: Half::Whole, .. }));
+    }
+    if let Some(what) = rest.strip_prefix("store_") {
+        return store(what).filter(|act| matches!(act, Act::Store { bytes: 4.., .. }));
+    }
+    atomic(rest.strip_prefix("atomic_")?)
 }
 
 fn vector(rest: &str) -> Option<Act> {
@@ -208,6 +221,11 @@ fn vector(rest: &str) -> Option<Act> {
             Act::Load { bytes, signed, .. } => Some(Act::LoadLds { bytes, signed }),
             _ => None,
         };
+    }
+    match rest {
+        "load_addtid_b32" => return Some(Act::LoadLane),
+        "store_addtid_b32" => return Some(Act::StoreLane),
+        _ => {}
     }
     if let Some(what) = rest.strip_prefix("load_tr_") {
         return Some(Act::LoadTranspose(match what {
@@ -347,6 +365,7 @@ fn lds(rest: &str) -> Option<Act> {
         "permute_b32" => Act::Permute,
         "bpermute_b32" => Act::Bpermute { fetch_inactive: false },
         "bpermute_fi_b32" => Act::Bpermute { fetch_inactive: true },
+        "condxchg32_rtn_b64" => Act::Atomic { op: CondXchg, bytes: 8 },
         "append" => Act::Append,
         "consume" => Act::Consume,
         "read_addtid_b32" | "load_addtid_b32" => Act::LoadLane,
@@ -446,6 +465,10 @@ mod tests {
         assert_eq!(
             parse("s_load_dwordx16").map(|m| m.act),
             Some(Act::Load { bytes: 64, signed: false, half: Half::Whole })
+        );
+        assert_eq!(
+            parse("s_scratch_store_dwordx2"),
+            Some(MemOp { space: Space::ScalarScratch, act: Act::Store { bytes: 8, high: false } })
         );
         assert_eq!(parse("s_add_u32"), None);
         assert_eq!(parse("global_wbinv"), None);

@@ -254,6 +254,10 @@ impl Decoder {
         inst.dst = self.scalar(bits(w, 22, 16));
         inst.src[0] = inst.dst;
         inst.imm = sign_extend(bits(w, 15, 0), 16);
+        if row.name == "s_cbranch_i_fork" {
+            inst.src_regs[0] = 2;
+            inst.dst = Opnd::None;
+        }
         if row.name == "s_setreg_imm32_b32" {
             inst.src[0] = Opnd::Lit(words.next()?);
         }
@@ -290,11 +294,20 @@ impl Decoder {
                 if gfx12 { sign_extend(bits(second, 23, 0), 24) } else { sign_extend(bits(second, 20, 0), 21) };
             inst.saddr = if soffset == Opnd::Null { Opnd::None } else { soffset };
         }
-        if let Kind::Mem(op) = inst.kind
-            && let Act::Load { bytes, .. } = op.act
-        {
-            inst.dst_regs = bytes.div_ceil(4);
+        match inst.kind {
+            Kind::Mem(op) if !matches!(op.act, Act::Load { .. }) => {
+                // The data's registers are where a load has its result, and an atomic that returns has both.
+                inst.src[1] = inst.dst;
+                inst.mem.returns = matches!(op.act, Act::Atomic { .. }) && bit(w, 16);
+                if !inst.mem.returns {
+                    inst.dst = Opnd::None;
+                }
+            }
+            // Probes have an immediate there.
+            _ if row.shapes.first() == Some(&Shape::Constant) => inst.dst = Opnd::None,
+            _ => {}
         }
+        data_registers(&mut inst);
         Some(inst)
     }
 

@@ -822,7 +822,7 @@ impl Cx<'_> {
     }
 }
 
-fn describe(action: Action) -> &'static str {
+pub(super) fn describe(action: Action) -> &'static str {
     match action {
         Action::Read => "read",
         Action::Write => "write",

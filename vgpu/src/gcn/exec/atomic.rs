@@ -76,6 +76,10 @@ pub(crate) fn apply(op: AtomicOp, bytes: u8, old: u64, data: u64, compare: u64) 
                     old.wrapping_add(compare)
                 }
             }
+            CondXchg => {
+                let half = |old: u64, new: u64| if new & 0x8000_0000 != 0 { new & 0x7fff_ffff } else { old };
+                half(old & 0xffff_ffff, data & 0xffff_ffff) | half(old >> 32, data >> 32) << 32
+            }
             AddF => float(old_f64 + data_f64, old_f32 + data_f32),
             MinF => float(super::float64::min_f64(old_f64, data_f64), super::float32::min_f32(old_f32, data_f32)),
             MaxF => float(super::float64::max_f64(old_f64, data_f64), super::float32::max_f32(old_f32, data_f32)),
@@ -102,6 +106,8 @@ mod tests {
         assert_eq!(apply(AtomicOp::Dec, 4, 0, 7, 0), Some(7));
         assert_eq!(apply(AtomicOp::CmpSwap, 4, 3, 9, 4), None);
         assert_eq!(apply(AtomicOp::CmpSwap, 8, 3, 9, 3), Some(9));
+        let data = 0x8000_0007_0000_0009;
+        assert_eq!(apply(AtomicOp::CondXchg, 8, 0x1_0000_0002, data, 0), Some(0x7_0000_0002));
     }
 
     #[test]

@@ -150,6 +150,16 @@ fn permlane16(cx: &mut Cx<'_>, i: &Inst, cross: bool, variable: bool) {
 /// A vector register numbered by m0 beyond the operand's own.
 fn relative(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd) -> Opnd {
     let index = cx.s32(i, Opnd::S(sreg::M0));
+    moved(cx, i, opnd, index)
+}
+
+/// Source and destination, each with its own index in m0.
+fn relative2(cx: &mut Cx<'_>, i: &Inst) -> (Opnd, Opnd) {
+    let index = cx.s32(i, Opnd::S(sreg::M0));
+    (moved(cx, i, i.src[0], index & 0x3ff), moved(cx, i, i.dst, index >> 16 & 0x3ff))
+}
+
+fn moved(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd, index: u32) -> Opnd {
     match opnd {
         Opnd::V(r) if r < ACC && u32::from(r) + index < cx.env.program.vgprs => Opnd::V(r + index as u16),
         _ => {
@@ -167,6 +177,21 @@ fn move_relative(cx: &mut Cx<'_>, i: &Inst, source: bool, destination: bool) {
     if let Opnd::V(r) = to {
         cx.set_v32(i, r, &values, exec);
     }
+}
+
+/// Moves, or exchanges, registers that m0 numbers.
+fn move_relative2(cx: &mut Cx<'_>, i: &Inst, exchange: bool) {
+    let (from, to) = relative2(cx, i);
+    let exec = cx.w.exec;
+    let (Opnd::V(source), Opnd::V(destination)) = (from, to) else { return };
+    let values = cx.v32(i, from, Width::B32);
+    if exchange {
+        let first = std::mem::replace(&mut cx.defined, u64::MAX);
+        let back = cx.v32(i, to, Width::B32);
+        cx.set_v32(i, source, &back, exec);
+        cx.defined = first;
+    }
+    cx.set_v32(i, destination, &values, exec);
 }
 
 pub(super) const TABLE: &[Entry] = &[
@@ -195,4 +220,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("v_movrels_b32", Class::Move, |c, i| move_relative(c, i, true, false)),
     ("v_movreld_b32", Class::Move, |c, i| move_relative(c, i, false, true)),
     ("v_movrelsd_b32", Class::Move, |c, i| move_relative(c, i, true, true)),
+    ("v_movrelsd_2_b32", Class::Move, |c, i| move_relative2(c, i, false)),
+    ("v_swaprel_b32", Class::Move, |c, i| move_relative2(c, i, true)),
 ];

@@ -182,6 +182,17 @@ fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
     }
 }
 
+/// The product for a power of a lighting model: without light where the exponent or the factor say so, and with zero for zero.
+fn mullit(a: f32, b: f32, exponent: f32) -> f32 {
+    if b.is_nan() || b <= f32::MIN || exponent.is_nan() || exponent <= 0.0 {
+        f32::MIN
+    } else if a == 0.0 || b == 0.0 {
+        0.0
+    } else {
+        a * b
+    }
+}
+
 pub(super) const TABLE: &[Entry] = &[
     ("v_add_f32", Class::Float, |c, i| arithmetic(c, i, |a, b| a + b, |a, b, m| fma_f32(a, 1.0, b, m))),
     ("v_sub_f32", Class::Float, |c, i| arithmetic(c, i, |a, b| a - b, |a, b, m| fma_f32(a, 1.0, -b, m))),
@@ -240,6 +251,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("v_cubesc_f32", Class::Float, |c, i| op3::<F32, F32, F32, F32>(c, i, |a, b, d| cube(a, b, d).1)),
     ("v_cubetc_f32", Class::Float, |c, i| op3::<F32, F32, F32, F32>(c, i, |a, b, d| cube(a, b, d).2)),
     ("v_cubema_f32", Class::Float, |c, i| op3::<F32, F32, F32, F32>(c, i, |a, b, d| cube(a, b, d).3)),
+    ("v_mullit_f32", Class::Float, |c, i| op3::<F32, F32, F32, F32>(c, i, mullit)),
     // Dot products of halves with a 32-bit sum, in the short encoding.
     ("v_dot2c_f32_f16", Class::Float, |c, i| {
         op3::<U32, U32, F32, F32>(c, i, super::packed::dot2_f16);
@@ -272,5 +284,9 @@ mod tests {
         assert_eq!(ldexp(1.0, 127, Rounding::NearestEven), 2.0_f32.powi(127));
         assert_eq!(ldexp(1.0, -150, Rounding::NearestEven), 0.0);
         assert_eq!(frexp(8.0), (0.5, 4));
+        assert_eq!(mullit(2.0, 3.0, 1.0), 6.0);
+        assert_eq!(mullit(0.0, f32::INFINITY, 1.0), 0.0);
+        assert_eq!(mullit(2.0, 3.0, -1.0), f32::MIN);
+        assert_eq!(mullit(2.0, f32::NAN, 1.0), f32::MIN);
     }
 }

@@ -18,8 +18,14 @@ pub(super) fn handler(op: MemOp) -> Option<(Handler, Class)> {
         Space::Scratch => (scratch, Class::Local),
         Space::Buffer => (buffer::issue, if atomic { Class::Atomic } else { Class::Global }),
         Space::Ds => (ds::handler(op.act), if atomic { Class::Atomic } else { Class::Shared }),
-        Space::Scalar => (scalar_memory::load, Class::Constant),
-        Space::ScalarBuffer => (scalar_memory::buffer_load, Class::Constant),
+        Space::Scalar | Space::ScalarScratch | Space::ScalarBuffer => {
+            let class = match op.act {
+                Act::Load { .. } => Class::Constant,
+                Act::Store { .. } => Class::Global,
+                _ => Class::Atomic,
+            };
+            (scalar_memory::access, class)
+        }
     };
     Some(run)
 }
@@ -41,6 +47,7 @@ fn data_registers(act: Act) -> u16 {
             if matches!(op, AtomicOp::CmpSwap | AtomicOp::CmpSwapF) { words * 2 } else { words }
         }
         Act::StoreFormat { components, d16, .. } => u16::from(if d16 { components.div_ceil(2) } else { components }),
+        Act::StoreLane => 1,
         _ => 0,
     }
 }
@@ -70,7 +77,7 @@ impl Cx<'_> {
             self.hazard_store(i, access.data.len() as u16);
         }
         let returns = match access.act {
-            Act::Load { .. } | Act::LoadFormat { .. } | Act::LoadTranspose(_) => true,
+            Act::Load { .. } | Act::LoadFormat { .. } | Act::LoadTranspose(_) | Act::LoadLane => true,
             Act::Atomic { .. } => i.mem.returns,
             _ => false,
         };
@@ -92,7 +99,7 @@ impl Cx<'_> {
     /// The counter that an operation counts in.
     pub(super) fn counter(&self, i: &Inst, act: Act) -> Counter {
         let store = match act {
-            Act::Store { .. } | Act::StoreFormat { .. } => true,
+            Act::Store { .. } | Act::StoreFormat { .. } | Act::StoreLane => true,
             Act::Atomic { .. } => !i.mem.returns,
             _ => false,
         };
@@ -104,6 +111,16 @@ fn global(cx: &mut Cx<'_>, i: &Inst) {
     let Some(op) = operation(i) else { return };
     let mut access = Access::new(i.pc, op.act, Place::Global, cx.exec());
     let offset = i64::from(i.mem.offset) as u64;
+    if matches!(op.act, Act::LoadLane | Act::StoreLane) {
+        // The address is the lane's number times four, from a scalar base on.
+        let base = if i.saddr == Opnd::None { 0 } else { cx.s64(i, i.saddr) }.wrapping_add(offset);
+        access.address = std::array::from_fn(|lane| base.wrapping_add(lane as u64 * 4));
+        access.mask &= cx.check_address(i);
+        cx.fill(i, &mut access);
+        let counter = cx.counter(i, op.act);
+        cx.issue(counter, Box::new(access));
+        return;
+    }
     let low = cx.v32(i, i.src[0], Width::B32);
     if i.saddr == Opnd::None {
         let high = cx.v32(i, i.src[0].plus(1), Width::B32);
@@ -184,6 +201,7 @@ fn invalidate(cx: &mut Cx<'_>, i: &Inst) {
 }
 
 pub(super) const TABLE: &[Entry] = &[
+    ("ds_nop", Class::Control, |_, _| {}),
     ("buffer_wbl2", Class::Sync, write_back),
     ("buffer_inv", Class::Sync, invalidate),
     ("buffer_gl0_inv", Class::Sync, invalidate),

@@ -2,6 +2,7 @@
 
 mod access;
 mod atomic;
+mod branch_stack;
 mod buffer;
 mod compare;
 mod convert;
@@ -71,7 +72,8 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(name: &'static str, arch: Arch) -> Option<Resolved> {
     static HANDLERS: OnceLock<HashMap<&'static str, (Class, Handler)>> = OnceLock::new();
     let handlers = HANDLERS.get_or_init(|| {
-        let families: [&[Entry]; 13] = [
+        let families: [&[Entry]; 14] = [
+            branch_stack::TABLE,
             salu::TABLE,
             salu_half::TABLE,
             scalar_memory::TABLE,
@@ -112,7 +114,29 @@ pub(crate) fn undefined(cx: &mut Cx<'_>, inst: &Inst) {
 
 /// Handler of what can be decoded but not executed.
 pub(crate) fn unsupported(cx: &mut Cx<'_>, inst: &Inst) {
-    cx.unsupported(inst, format!("it is not implemented for {}", cx.env.arch));
+    cx.unsupported(inst, refusal(inst.name).to_owned());
+}
+
+/// Why an instruction that the architecture has is not executed.
+pub(crate) fn refusal(mnemonic: &str) -> &'static str {
+    const REASONS: [(&str, &str); 9] = [
+        ("s_rfe_", "only a trap handler may return from an exception, and kernels are not run as one"),
+        ("s_endpgm_ordered_ps_done", "it orders pixel shaders, and this machine runs compute kernels"),
+        (
+            "v_screen_partition_4se_b32",
+            "it reads a table of the graphics driver, and this machine runs compute kernels",
+        ),
+        ("ds_bvh_stack_", "it walks the trees of ray tracing, for which this machine has no units"),
+        ("global_atomic_ordered_add_b64", "its order comes from a dispatcher of graphics work"),
+        ("s_alloc_vgpr", "the number of vector registers of a compute kernel is fixed by its descriptor"),
+        ("s_subvector_loop_", "waves are not executed in halves"),
+        (
+            "s_barrier_",
+            "there is no barrier but the workgroup's: this processor's compute kernels cannot allocate others",
+        ),
+        ("", "it is not implemented"),
+    ];
+    REASONS.iter().find(|(prefix, _)| mnemonic.starts_with(prefix)).map_or("", |(_, reason)| reason)
 }
 
 /// Handler of dual-issue instructions: both halves read their sources before either writes.

@@ -179,7 +179,7 @@ fn lanes_mask(cx: &Cx<'_>) -> u64 {
     if cx.w.wave32 { u64::from(u32::MAX) } else { u64::MAX }
 }
 
-fn branch_to(cx: &mut Cx<'_>, i: &Inst) {
+pub(super) fn branch_to(cx: &mut Cx<'_>, i: &Inst) {
     cx.next = u64::from(i.pc).wrapping_add(4).wrapping_add((i64::from(i.imm) * 4) as u64);
     cx.flow = Flow::Jump;
 }
@@ -201,11 +201,11 @@ fn check_vcc(cx: &mut Cx<'_>, i: &Inst) -> u64 {
 }
 
 /// The address after the instruction, as programs see it.
-fn return_address(cx: &Cx<'_>, i: &Inst) -> u64 {
+pub(super) fn return_address(cx: &Cx<'_>, i: &Inst) -> u64 {
     cx.env.image + u64::from(i.pc + i.size)
 }
 
-fn jump(cx: &mut Cx<'_>, i: &Inst, address: u64) {
+pub(super) fn jump(cx: &mut Cx<'_>, i: &Inst, address: u64) {
     if cx.defined == 0 {
         cx.find_undefined(i, 1, "the target of a jump");
     }
@@ -313,6 +313,10 @@ fn trap(cx: &mut Cx<'_>, i: &Inst) {
 fn relative(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd) -> Opnd {
     let index = cx.s32(i, Opnd::S(sreg::M0));
     cx.hazard_m0(i);
+    moved(cx, i, opnd, index)
+}
+
+fn moved(cx: &mut Cx<'_>, i: &Inst, opnd: Opnd, index: u32) -> Opnd {
     match opnd {
         Opnd::S(r) if u32::from(r).saturating_add(index) < 104 => Opnd::S(r + index as u8),
         _ => {
@@ -517,6 +521,14 @@ pub(super) const TABLE: &[Entry] = &[
         let to = relative(c, i, i.dst);
         c.set_s64(i, to, value);
     }),
+    ("s_movrelsd_2_b32", Class::Scalar, |c, i| {
+        // Source and destination have an index each.
+        let index = c.s32(i, Opnd::S(sreg::M0));
+        let from = moved(c, i, i.src[0], index & 0x3ff);
+        let to = moved(c, i, i.dst, index >> 16 & 0x3ff);
+        let value = c.s32(i, from);
+        c.set_s32(i, to, value);
+    }),
     // Comparisons.
     ("s_cmp_eq_i32", Class::Scalar, |c, i| compare(c, i, |a, b| a == b)),
     ("s_cmp_lg_i32", Class::Scalar, |c, i| compare(c, i, |a, b| a != b)),
@@ -676,6 +688,12 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     ("s_endpgm", Class::Control, |c, _| c.flow = Flow::End),
     ("s_endpgm_saved", Class::Control, |c, _| c.flow = Flow::End),
+    // Kills the wave at a debugger's word.
+    ("s_setkill", Class::Control, |c, i| {
+        if i.imm & 1 != 0 {
+            c.flow = Flow::End;
+        }
+    }),
     ("s_trap", Class::Control, trap),
     ("s_sethalt", Class::Control, |c, i| {
         if i.imm & 1 != 0 {
@@ -719,6 +737,11 @@ pub(super) const TABLE: &[Entry] = &[
     ("s_wakeup", Class::Control, |_, _| {}),
     ("s_round_mode", Class::Scalar, |c, i| {
         let bits = c.w.mode.bits & !15 | i.imm as u32 & 15;
+        c.w.mode = super::state::Mode::from_bits(bits);
+    }),
+    ("s_setvskip", Class::Scalar, |c, i| {
+        let (flags, at) = (c.s32(i, i.src[0]), c.s32(i, i.src[1]));
+        let bits = c.w.mode.bits & !(1 << 28) | (flags >> (at & 31) & 1) << 28;
         c.w.mode = super::state::Mode::from_bits(bits);
     }),
     ("s_denorm_mode", Class::Scalar, |c, i| {

@@ -47,6 +47,8 @@ pub(crate) struct Mode {
     pub dx10_clamp: bool,
     pub ieee: bool,
     pub fp16_overflow: bool,
+    /// Instructions of the vector units are passed over (CDNA).
+    pub skip_vector: bool,
     /// The register itself.
     pub bits: u32,
 }
@@ -71,6 +73,7 @@ impl Mode {
             dx10_clamp: bit(8),
             ieee: bit(9),
             fp16_overflow: bit(23),
+            skip_vector: bit(28),
             bits,
         }
     }
@@ -113,6 +116,8 @@ pub(crate) struct Wave {
     pub executed: u64,
     /// Vector registers are indexed by m0: the mode.
     pub gpr_index: Option<u8>,
+    /// The last scalar store that may still be in the scalar cache alone.
+    pub scalar_store: Option<u32>,
     /// What was known when the wave arrived at the barrier that it is to pass.
     pub arrived: Option<VectorClock>,
 }
@@ -188,6 +193,8 @@ pub(crate) struct Group {
     /// Absent when nothing is checked.
     pub lds_shadow: Option<SharedShadow>,
     pub clocks: Vec<VectorClock>,
+    /// Waves that have arrived at the barrier which is not open yet.
+    pub signalled: u32,
     pub counters: Counters,
 }
 

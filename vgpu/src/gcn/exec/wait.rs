@@ -58,6 +58,7 @@ fn arrive(cx: &mut Cx<'_>) {
     }
     let clock = &mut cx.g.clocks[usize::from(cx.w.id)];
     cx.w.arrived = Some(clock.clone());
+    cx.g.signalled += 1;
     clock.tick(cx.w.id);
 }
 
@@ -73,6 +74,24 @@ fn signal(cx: &mut Cx<'_>, i: &Inst) {
         return;
     }
     arrive(cx);
+}
+
+/// As a signal, and tells in scc whether this wave was the first to do so since the barrier opened.
+fn signal_is_first(cx: &mut Cx<'_>, i: &Inst) {
+    let first = cx.g.signalled == 0;
+    signal(cx, i);
+    cx.set_scc(first);
+}
+
+/// The barrier's state: that it is valid, how many waves take part, and how many have signalled.
+fn barrier_state(cx: &mut Cx<'_>, i: &Inst) {
+    if !matches!(i.src[0], Opnd::Int(-1)) {
+        cx.unsupported(i, "the state of a barrier other than the workgroup's".to_owned());
+        return;
+    }
+    let members = cx.g.clocks.len() as u32;
+    let state = 1 | (members & 127) << 4 | (cx.g.signalled & 127) << 16;
+    super::scalar_memory::value(cx, i, u64::from(state));
 }
 
 fn wait_barrier(cx: &mut Cx<'_>, i: &Inst) {
@@ -122,6 +141,8 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     ("s_barrier", Class::Sync, barrier),
     ("s_barrier_signal", Class::Sync, signal),
+    ("s_barrier_signal_isfirst", Class::Sync, signal_is_first),
+    ("s_get_barrier_state", Class::Scalar, barrier_state),
     ("s_barrier_wait", Class::Sync, wait_barrier),
     ("s_barrier_leave", Class::Sync, |_, _| {}),
     // Of the messages without an answer none matters here: interrupts go to the host, releases of registers to other waves.
