@@ -98,7 +98,12 @@ def rdna(gfx12):
             for op, dst, data, addr, glc in product(range(128), (4, 0), (8, 0), (2, 0), (0, 1)):
                 word = 0xDC000000 | op << 18 | segment << 16 | glc << 14
                 yield name, op, [word, dst << 24 | 0x7C << 16 | data << 8 | addr | scratch << 23]
-    for op in range(256):
+    for op in range(16):
+        if gfx12:
+            yield "MTBUF", op, [0xC4000000 | 0x80 + op << 14 | 0x7C, 4 | 8 << 9 | 22 << 23 | 1 << 30, 2]
+        else:
+            yield "MTBUF", op, [0xE8000000 | op << 15 | 22 << 19, 0x7C << 24 | 1 << 22 | 2 << 16 | 4 << 8 | 2]
+    for op in range(128 if gfx12 else 256):
         if gfx12:
             for th in (0, 1):
                 yield "MUBUF", op, [0xC4000000 | op << 14 | 0x7C, 4 | 8 << 9 | th << 20 | 1 << 30, 2]

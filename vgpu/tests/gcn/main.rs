@@ -7,6 +7,7 @@ mod accesses;
 mod asm;
 mod atomics;
 mod broken;
+mod buffers;
 mod comparisons;
 mod compiled;
 mod counters;

@@ -152,7 +152,7 @@ impl Decoder {
             (0b11_0111, _) if !self.arch.is_gfx12() => self.flat(w, words, pc),
             (0b11_1011, false) if self.arch.is_gfx12() => self.flat12(w, words, pc),
             (0b11_1000, _) if !self.arch.is_gfx12() => self.mubuf(w, words, pc),
-            (0b11_1010, true) => self.mtbuf(w, words, pc),
+            (0b11_1010, _) if !self.arch.is_gfx12() => self.mtbuf(w, words, pc),
             (0b11_0001, false) if self.arch.is_gfx12() => self.buffer12(w, words, pc),
             _ => None,
         }
@@ -737,14 +737,15 @@ impl Decoder {
         let second = u64::from(words.next()?);
         let row = self.row(Encoding::Mtbuf, bits(w, 18, 15))?;
         let mut inst = self.start(row, pc);
-        let acc = if bit(second, 23) { ACC } else { 0 };
+        let cdna = self.arch.is_cdna();
+        let acc = if cdna && bit(second, 23) { ACC } else { 0 };
         inst.mem = MemFields {
             offset: bits(w, 11, 0) as i32,
-            returns: bit(w, 14),
-            idxen: bit(w, 13),
-            offen: bit(w, 12),
-            // Number format over data format, with the top bit to tell that it is given here and not by the descriptor.
-            format: (0x80 | bits(w, 25, 23) << 4 | bits(w, 22, 19)) as u8,
+            idxen: if cdna { bit(w, 13) } else { bit(second, 23) },
+            offen: if cdna { bit(w, 12) } else { bit(second, 22) },
+            // GFX9's number format over the data format, or the format's number, with the top bit to tell that it is given here and not
+            // by the descriptor.
+            format: (0x80 | bits(w, 25, 19)) as u8,
             ..MemFields::default()
         };
         self.buffer_operands(&mut inst, second, acc, words)?;
@@ -772,9 +773,12 @@ impl Decoder {
     fn buffer12(&self, w: u64, words: &mut Words<'_>, pc: u32) -> Option<Inst> {
         let second = u64::from(words.next()?);
         let third = u64::from(words.next()?);
-        let row = self.row(Encoding::Mubuf, bits(w, 21, 14))?;
+        let op = bits(w, 21, 14);
+        let typed = op >> 7 != 0;
+        let row = self.row(if typed { Encoding::Mtbuf } else { Encoding::Mubuf }, op & 0x7f)?;
         let mut inst = self.start(row, pc);
         inst.mem = MemFields {
+            format: if typed { (0x80 | bits(second, 29, 23)) as u8 } else { 0 },
             offset: sign_extend(bits(third, 31, 8), 24),
             returns: bit(second, 20),
             device_scope: bits(second, 19, 18) >= 2,

@@ -45,7 +45,9 @@ pub(crate) struct Access {
     /// Where data go that are loaded into the LDS: for lane 0.
     pub lds_base: u32,
     /// Component formats of typed buffer accesses.
-    pub format: super::buffer::Format,
+    pub format: super::buffer_format::Format,
+    /// Which of them typed accesses take.
+    pub select: super::buffer_format::Selection,
     /// It is ordered with other programs at the device's scope.
     pub device_scope: bool,
 }
@@ -67,7 +69,8 @@ impl Access {
             dst: None,
             dst_regs: 0,
             lds_base: 0,
-            format: super::buffer::Format::default(),
+            format: Default::default(),
+            select: Default::default(),
             device_scope: false,
         }
     }
@@ -366,7 +369,7 @@ impl Cx<'_> {
     }
 
     /// Data that nobody defined may not leave the wave.
-    fn check_data(&mut self, access: &Access) {
+    pub(super) fn check_data(&mut self, access: &Access) {
         let undefined = access.mask & !access.data_defined;
         if undefined != 0 && self.env.sanitize && access.place != Place::Scratch {
             self.find(

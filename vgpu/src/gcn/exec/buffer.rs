@@ -1,14 +1,13 @@
-//! Buffer instructions: resources, addresses with bounds and swizzles, and typed elements.
+//! Buffer instructions: resources, and addresses with bounds and swizzles.
 
 use super::Cx;
-use super::access::{Access, Place, lanes};
+use super::access::{Access, Place};
+use super::buffer_format::{Format, Selection};
 use super::registers::Width;
 use super::state::Lanes;
 use crate::finding::FindingKind;
-use crate::gcn::arch::Arch;
 use crate::gcn::decode::memory::Act;
 use crate::gcn::inst::{Inst, Opnd};
-use crate::numeric::{f16_to_f32, f32_to_f16};
 
 /// A buffer resource.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +22,10 @@ pub(super) struct Resource {
     element: u32,
     /// The lane's number is added to the index.
     add_lane: bool,
-    format: Format,
+    /// None where the code is that of no format.
+    format: Option<Format>,
+    /// Where the components of typed accesses come from that have their format from here.
+    select: Selection,
     bounds: Bounds,
 }
 
@@ -40,62 +42,17 @@ enum Bounds {
     Raw,
 }
 
-/// What an element is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Format {
-    /// Bits of each component, up to four.
-    bits: [u8; 4],
-    kind: Numeric,
-}
-
-/// How a component's bits are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Numeric {
-    Unorm,
-    Snorm,
-    Uscaled,
-    Sscaled,
-    #[default]
-    Uint,
-    Sint,
-    Float,
-}
-
-impl Format {
-    /// GFX9's data and number formats.
-    fn gfx9(data: u32, number: u32) -> Option<Self> {
-        let bits = match data {
-            1 => [8, 0, 0, 0],
-            2 => [16, 0, 0, 0],
-            3 => [8, 8, 0, 0],
-            4 => [32, 0, 0, 0],
-            5 => [16, 16, 0, 0],
-            6 => [10, 11, 11, 0],
-            7 => [11, 11, 10, 0],
-            8 => [10, 10, 10, 2],
-            9 => [2, 10, 10, 10],
-            10 => [8, 8, 8, 8],
-            11 => [32, 32, 0, 0],
-            12 => [16, 16, 16, 16],
-            13 => [32, 32, 32, 0],
-            14 => [32, 32, 32, 32],
-            _ => return None,
-        };
-        let kind = match number {
-            0 => Numeric::Unorm,
-            1 => Numeric::Snorm,
-            2 => Numeric::Uscaled,
-            3 => Numeric::Sscaled,
-            4 => Numeric::Uint,
-            5 => Numeric::Sint,
-            7 => Numeric::Float,
-            _ => return None,
-        };
-        Some(Self { bits, kind })
-    }
-
-    fn bytes(self) -> usize {
-        self.bits.iter().map(|&b| usize::from(b)).sum::<usize>() / 8
+/// How bounds are checked. GFX9 counts records of instructions that have an index, and bytes of the others; later generations have the
+/// choice in the resource.
+fn bounds(gfx9: bool, indexed: bool, stride: u32, swizzle: bool, choice: u32) -> Bounds {
+    match (gfx9, choice) {
+        (true, _) if stride != 0 && indexed => Bounds::Index,
+        (true, _) => Bounds::Raw,
+        (false, 0) => Bounds::Structured,
+        (false, 1) => Bounds::Index,
+        (false, 2) => Bounds::Any,
+        (false, _) if swizzle && stride != 0 => Bounds::Structured,
+        (false, _) => Bounds::Raw,
     }
 }
 
@@ -112,16 +69,15 @@ impl Resource {
             let message = format!("the resource's type is {}, not that of a buffer", words[3] >> 30);
             cx.find(FindingKind::BadDescriptor, i.pc, None, None, None, message);
         }
-        let stride = words[1] >> 16 & 0x3fff;
+        let add_lane = words[3] >> 23 & 1 != 0;
+        let mut stride = words[1] >> 16 & 0x3fff;
+        if gfx9 && add_lane {
+            // Then the data format's field holds the upper bits of the stride.
+            stride |= (words[3] >> 15 & 15) << 14;
+        }
         let swizzle = if gfx9 { words[1] >> 31 != 0 } else { words[1] >> 30 != 0 };
-        let bounds = match (gfx9, words[3] >> 28 & 3) {
-            (true, _) if stride == 0 || !swizzle => Bounds::Raw,
-            (true, _) => Bounds::Index,
-            (false, 0) => Bounds::Structured,
-            (false, 1) => Bounds::Index,
-            (false, 2) => Bounds::Any,
-            (false, _) => Bounds::Raw,
-        };
+        let bounds = bounds(gfx9, i.mem.idxen, stride, swizzle, words[3] >> 28 & 3);
+        let format = if gfx9 { words[3] >> 15 & 15 | (words[3] >> 12 & 7) << 4 } else { words[3] >> 12 & 63 };
         Self {
             base: u64::from(words[0]) | u64::from(words[1] & 0xffff) << 32,
             stride,
@@ -129,8 +85,9 @@ impl Resource {
             swizzle,
             index_stride: 8 << (words[3] >> 21 & 3),
             element: if gfx9 { 4 } else { [0, 4, 8, 16][(words[1] >> 30) as usize] },
-            add_lane: words[3] >> 23 & 1 != 0,
-            format: Format::gfx9(words[3] >> 15 & 15, words[3] >> 12 & 7).unwrap_or_default(),
+            add_lane,
+            format: Format::new(cx.env.arch, format),
+            select: Selection::of_resource(words[3]),
             bounds,
         }
     }
@@ -187,19 +144,17 @@ pub(super) fn issue(cx: &mut Cx<'_>, i: &Inst) {
         Act::Atomic { bytes, .. } => (usize::from(bytes), usize::from(bytes)),
         Act::LoadFormat { .. } | Act::StoreFormat { .. } => {
             if i.mem.format & 0x80 != 0 {
-                match Format::gfx9(u32::from(i.mem.format & 15), u32::from(i.mem.format >> 4 & 7)) {
-                    Some(format) => resource.format = format,
-                    None => {
-                        cx.unsupported(i, format!("the buffer format {:#x}", i.mem.format & 0x7f));
-                        return;
-                    }
-                }
-            } else if !matches!(cx.env.arch, Arch::Gfx942 | Arch::Gfx950) {
-                cx.unsupported(i, "buffer formats of this generation".to_owned());
-                return;
+                // The instruction's own format takes the components as they are.
+                resource.format = Format::new(cx.env.arch, u32::from(i.mem.format & 0x7f));
+                resource.select = Selection::IDENTITY;
             }
-            access.format = resource.format;
-            (resource.format.bytes(), resource.format.bytes().max(1))
+            let Some(format) = resource.format else {
+                let message = "a typed access without a valid format".to_owned();
+                cx.find(FindingKind::BadDescriptor, i.pc, None, None, None, message);
+                return;
+            };
+            (access.format, access.select) = (format, resource.select);
+            (format.bytes(), format.bytes())
         }
         _ => return,
     };
@@ -223,146 +178,18 @@ pub(super) fn issue(cx: &mut Cx<'_>, i: &Inst) {
     cx.issue(counter, Box::new(access));
 }
 
-impl Cx<'_> {
-    /// A load of elements that are converted by the buffer's format.
-    pub(super) fn complete_load_format(&mut self, access: &Access) {
-        let Act::LoadFormat { components, d16, high } = access.act else { return };
-        let format = access.format;
-        let len = format.bytes();
-        let mut out = vec![[0_u32; 64]; usize::from(components)];
-        for lane in lanes(access.mask) {
-            let mut buffer = [0; 16];
-            let limit = access.limit.as_ref().map_or(len, |limit| usize::from(limit[lane]).min(len));
-            if limit > 0 {
-                self.read(access, lane, access.address[lane], &mut buffer[..limit]);
-            }
-            let raw = u128::from_le_bytes(buffer);
-            let mut at = 0;
-            for (component, row) in out.iter_mut().enumerate() {
-                let bits = u32::from(format.bits[component]);
-                // Components that the format lacks are 0, 0, 0, 1.
-                row[lane] = if bits == 0 {
-                    let one = if matches!(format.kind, Numeric::Uint | Numeric::Sint) { 1 } else { 1.0_f32.to_bits() };
-                    if component == 3 { one } else { 0 }
-                } else {
-                    decode((raw >> at) as u32, bits, format.kind)
-                };
-                at += bits;
-            }
-        }
-        if !d16 {
-            self.deliver_rows(access, &out);
-            return;
-        }
-        let integer = matches!(format.kind, Numeric::Uint | Numeric::Sint);
-        let narrow = |v: u32| if integer { v & 0xffff } else { u32::from(f32_to_f16(f32::from_bits(v))) };
-        let rows: Vec<Lanes> = out
-            .chunks(2)
-            .map(|pair| {
-                std::array::from_fn(|lane| {
-                    let low = narrow(pair[0][lane]);
-                    let upper = pair.get(1).map_or(0, |row| narrow(row[lane]));
-                    match (high, access.dst) {
-                        (true, Some(dst)) => self.w.v[dst as usize][lane] & 0xffff | low << 16,
-                        _ => low | upper << 16,
-                    }
-                })
-            })
-            .collect();
-        self.deliver_rows(access, &rows);
-    }
-
-    /// A store of elements that are converted by the buffer's format.
-    pub(super) fn complete_store_format(&mut self, access: &Access) {
-        let Act::StoreFormat { components, d16, high } = access.act else { return };
-        let format = access.format;
-        let len = format.bytes();
-        let integer = matches!(format.kind, Numeric::Uint | Numeric::Sint);
-        for lane in lanes(access.mask) {
-            if access.limit.as_ref().is_some_and(|limit| usize::from(limit[lane]) < len) {
-                continue;
-            }
-            let mut raw = 0_u128;
-            let mut at = 0;
-            for component in 0..usize::from(components) {
-                let bits = u32::from(format.bits[component]);
-                if bits == 0 {
-                    break;
-                }
-                let value = if d16 {
-                    let word = access.data.get(component / 2).map_or(0, |row| row[lane]);
-                    let half = if component % 2 == 1 || high { word >> 16 } else { word & 0xffff };
-                    if integer { half } else { f16_to_f32(half as u16).to_bits() }
-                } else {
-                    access.data.get(component).map_or(0, |row| row[lane])
-                };
-                raw |= u128::from(encode(value, bits, format.kind)) << at;
-                at += bits;
-            }
-            self.write(access, lane, access.address[lane], &raw.to_le_bytes()[..len]);
-        }
-    }
-}
-
-fn mask(bits: u32) -> u32 {
-    if bits == 32 { u32::MAX } else { (1 << bits) - 1 }
-}
-
-/// A component's bits as the register gets them.
-fn decode(raw: u32, bits: u32, kind: Numeric) -> u32 {
-    let unsigned = raw & mask(bits);
-    let signed = ((raw << (32 - bits)) as i32) >> (32 - bits);
-    match kind {
-        Numeric::Uint => unsigned,
-        Numeric::Sint => signed as u32,
-        Numeric::Unorm => (unsigned as f32 / mask(bits) as f32).to_bits(),
-        Numeric::Snorm => (signed as f32 / (mask(bits) >> 1) as f32).max(-1.0).to_bits(),
-        Numeric::Uscaled => (unsigned as f32).to_bits(),
-        Numeric::Sscaled => (signed as f32).to_bits(),
-        Numeric::Float => match bits {
-            16 => f16_to_f32(unsigned as u16).to_bits(),
-            // Eleven and ten bits: a half without sign and with a shorter mantissa.
-            11 => f16_to_f32((unsigned << 4) as u16).to_bits(),
-            10 => f16_to_f32((unsigned << 5) as u16).to_bits(),
-            _ => unsigned,
-        },
-    }
-}
-
-/// A register's value as a component's bits.
-fn encode(value: u32, bits: u32, kind: Numeric) -> u32 {
-    let float = f32::from_bits(value);
-    let encoded = match kind {
-        Numeric::Uint => value.min(mask(bits)),
-        Numeric::Sint => {
-            let limit = (mask(bits) >> 1) as i32;
-            (value as i32).clamp(-limit - 1, limit) as u32
-        }
-        Numeric::Unorm => (float.clamp(0.0, 1.0) * mask(bits) as f32).round_ties_even() as u32,
-        Numeric::Snorm => (float.clamp(-1.0, 1.0) * (mask(bits) >> 1) as f32).round_ties_even() as i32 as u32,
-        Numeric::Uscaled => float as u32,
-        Numeric::Sscaled => float as i32 as u32,
-        Numeric::Float => match bits {
-            16 => u32::from(f32_to_f16(float)),
-            11 => u32::from(f32_to_f16(float.max(0.0))) >> 4,
-            10 => u32::from(f32_to_f16(float.max(0.0))) >> 5,
-            _ => value,
-        },
-    };
-    encoded & mask(bits)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn components() {
-        assert_eq!(f32::from_bits(decode(0xff, 8, Numeric::Unorm)), 1.0);
-        assert_eq!(decode(0x80, 8, Numeric::Sint), 0xffff_ff80);
-        assert_eq!(encode(0.5_f32.to_bits(), 8, Numeric::Unorm), 128);
-        assert_eq!(encode(300, 8, Numeric::Uint), 255);
-        assert_eq!(f32::from_bits(decode(0x3c00, 16, Numeric::Float)), 1.0);
+    fn what_counts_as_in_bounds() {
+        assert_eq!(bounds(true, true, 16, false, 0), Bounds::Index);
+        assert_eq!(bounds(true, false, 16, true, 0), Bounds::Raw);
+        assert_eq!(bounds(true, true, 0, true, 0), Bounds::Raw);
+        assert_eq!(bounds(false, true, 16, false, 0), Bounds::Structured);
+        assert_eq!(bounds(false, false, 0, false, 3), Bounds::Raw);
+        assert_eq!(bounds(false, false, 16, true, 3), Bounds::Structured);
     }
 
     #[test]
@@ -375,7 +202,8 @@ mod tests {
             index_stride: 8,
             element: 4,
             add_lane: false,
-            format: Format::default(),
+            format: None,
+            select: Selection::IDENTITY,
             bounds: Bounds::Raw,
         };
         assert_eq!(raw.locate(0, 8, 0, 16, 4), (0x1008, 12));
@@ -384,5 +212,8 @@ mod tests {
         // Record 9, byte 5: group 1, second dword of a record, second place in the group.
         assert_eq!(swizzled.locate(9, 5, 0, 1, 1), (0x1000 + (16 + 4) * 8 + 4 + 1, 1));
         assert_eq!(swizzled.locate(64, 0, 0, 4, 4).1, 0);
+        // Elements of eight bytes: byte 13 lies in the second one.
+        let wide = Resource { element: 8, ..swizzled };
+        assert_eq!(wide.locate(9, 13, 0, 1, 1), (0x1000 + (16 + 8) * 8 + 8 + 5, 1));
     }
 }

@@ -4,6 +4,7 @@ mod access;
 mod atomic;
 mod branch_stack;
 mod buffer;
+mod buffer_format;
 mod compare;
 mod convert;
 mod cross_lane;
