@@ -12,6 +12,7 @@ mod comparisons;
 mod compiled;
 mod counters;
 mod faults;
+mod gfx950;
 mod matrix;
 mod matrix_forms;
 mod memory;

@@ -126,7 +126,7 @@ fn check(shape: &Shape) -> Result<()> {
 }
 
 #[test]
-fn every_shape_of_gfx942() -> Result<()> {
+fn every_shape_of_cdna() -> Result<()> {
     use Format as F;
     let float = Kind::Float;
     let rows = [
@@ -157,6 +157,9 @@ fn every_shape_of_gfx942() -> Result<()> {
         ("v_mfma_f32_32x32x16_f16", 32, 32, 16, 1, 4, float(F::F16)),
         ("v_mfma_f32_16x16x32_bf16", 16, 16, 32, 1, 4, float(F::BF16)),
         ("v_mfma_i32_16x16x64_i8", 16, 16, 64, 1, 4, Kind::Int8),
+        ("v_mfma_f32_16x16x32_f16", 16, 16, 32, 1, 4, float(F::F16)),
+        ("v_mfma_f32_32x32x16_bf16", 32, 32, 16, 1, 4, float(F::BF16)),
+        ("v_mfma_i32_32x32x32_i8", 32, 32, 32, 1, 4, Kind::Int8),
     ];
     for (name, m, n, k, blocks, registers, format) in rows {
         check(&Shape { name, m, n, k, blocks, registers, format })?;

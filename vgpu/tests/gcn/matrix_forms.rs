@@ -147,23 +147,38 @@ const PLACES: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
 fn sparse_factors() -> Result<()> {
     let (f16, bf16) = (Float(Format::F16), Float(Format::BF16));
     let (fp8, bf8) = (Float(Format::E4M3_FNUZ), Float(Format::E5M2_FNUZ));
+    let (e4m3, e5m2) = (Float(Format::E4M3), Float(Format::E5M2));
     let rows = [
-        ("v_smfmac_f32_16x16x32_f16", 16, 32, f16, f16),
-        ("v_smfmac_f32_32x32x16_f16", 32, 16, f16, f16),
-        ("v_smfmac_f32_16x16x32_bf16", 16, 32, bf16, bf16),
-        ("v_smfmac_f32_32x32x16_bf16", 32, 16, bf16, bf16),
-        ("v_smfmac_i32_16x16x64_i8", 16, 64, Int8, Int8),
-        ("v_smfmac_i32_32x32x32_i8", 32, 32, Int8, Int8),
-        ("v_smfmac_f32_16x16x64_fp8_fp8", 16, 64, fp8, fp8),
-        ("v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, fp8, bf8),
-        ("v_smfmac_f32_16x16x64_bf8_fp8", 16, 64, bf8, fp8),
-        ("v_smfmac_f32_16x16x64_bf8_bf8", 16, 64, bf8, bf8),
-        ("v_smfmac_f32_32x32x32_fp8_fp8", 32, 32, fp8, fp8),
-        ("v_smfmac_f32_32x32x32_fp8_bf8", 32, 32, fp8, bf8),
-        ("v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, bf8, fp8),
-        ("v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, bf8, bf8),
+        ("gfx942", "v_smfmac_f32_16x16x32_f16", 16, 32, f16, f16),
+        ("gfx942", "v_smfmac_f32_32x32x16_f16", 32, 16, f16, f16),
+        ("gfx942", "v_smfmac_f32_16x16x32_bf16", 16, 32, bf16, bf16),
+        ("gfx942", "v_smfmac_f32_32x32x16_bf16", 32, 16, bf16, bf16),
+        ("gfx942", "v_smfmac_i32_16x16x64_i8", 16, 64, Int8, Int8),
+        ("gfx942", "v_smfmac_i32_32x32x32_i8", 32, 32, Int8, Int8),
+        ("gfx942", "v_smfmac_f32_16x16x64_fp8_fp8", 16, 64, fp8, fp8),
+        ("gfx942", "v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, fp8, bf8),
+        ("gfx942", "v_smfmac_f32_16x16x64_bf8_fp8", 16, 64, bf8, fp8),
+        ("gfx942", "v_smfmac_f32_16x16x64_bf8_bf8", 16, 64, bf8, bf8),
+        ("gfx942", "v_smfmac_f32_32x32x32_fp8_fp8", 32, 32, fp8, fp8),
+        ("gfx942", "v_smfmac_f32_32x32x32_fp8_bf8", 32, 32, fp8, bf8),
+        ("gfx942", "v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, bf8, fp8),
+        ("gfx942", "v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, bf8, bf8),
+        ("gfx950", "v_smfmac_f32_16x16x64_f16", 16, 64, f16, f16),
+        ("gfx950", "v_smfmac_f32_32x32x32_f16", 32, 32, f16, f16),
+        ("gfx950", "v_smfmac_f32_16x16x64_bf16", 16, 64, bf16, bf16),
+        ("gfx950", "v_smfmac_f32_32x32x32_bf16", 32, 32, bf16, bf16),
+        ("gfx950", "v_smfmac_i32_16x16x128_i8", 16, 128, Int8, Int8),
+        ("gfx950", "v_smfmac_i32_32x32x64_i8", 32, 64, Int8, Int8),
+        ("gfx950", "v_smfmac_f32_16x16x128_fp8_fp8", 16, 128, e4m3, e4m3),
+        ("gfx950", "v_smfmac_f32_16x16x128_fp8_bf8", 16, 128, e4m3, e5m2),
+        ("gfx950", "v_smfmac_f32_16x16x128_bf8_fp8", 16, 128, e5m2, e4m3),
+        ("gfx950", "v_smfmac_f32_16x16x128_bf8_bf8", 16, 128, e5m2, e5m2),
+        ("gfx950", "v_smfmac_f32_32x32x64_fp8_fp8", 32, 64, e4m3, e4m3),
+        ("gfx950", "v_smfmac_f32_32x32x64_fp8_bf8", 32, 64, e4m3, e5m2),
+        ("gfx950", "v_smfmac_f32_32x32x64_bf8_fp8", 32, 64, e5m2, e4m3),
+        ("gfx950", "v_smfmac_f32_32x32x64_bf8_bf8", 32, 64, e5m2, e5m2),
     ];
-    for (name, m, k, a, b) in rows {
+    for (arch, name, m, k, a, b) in rows {
         let (stored, dense) = (m * k / 2 / 64, m * k / 64);
         // The places of a lane's elements, pair by pair.
         let places = |lane: usize, pair: usize| PLACES[(lane * 5 + pair * 3) % 6];
@@ -190,7 +205,7 @@ fn sparse_factors() -> Result<()> {
                 32 + a_registers + b_registers
             );
             let start = if a.is_integer() { "3" } else { "2.0" };
-            let Some(out) = run("gfx942", &registers, sum, start, &instruction)? else { return Ok(()) };
+            let Some(out) = run(arch, &registers, sum, start, &instruction)? else { return Ok(()) };
             for at in 0..m * m {
                 let (row, column) = (at / m, at % m);
                 let (register, lane) = place(m, row, column);
@@ -271,30 +286,42 @@ fn formats_and_scales_of_gfx950() -> Result<()> {
 #[test]
 fn transposing_loads_of_gfx950() -> Result<()> {
     // Sixteen lanes hold rows of 16 elements one after another; each gets a column.
-    for (bits, per_lane, name) in
-        [(16, 4, "ds_read_b64_tr_b16"), (8, 8, "ds_read_b64_tr_b8"), (4, 16, "ds_read_b64_tr_b4")]
-    {
+    for (bits, per_lane, name) in [
+        (16, 4, "ds_read_b64_tr_b16"),
+        (8, 8, "ds_read_b64_tr_b8"),
+        (4, 16, "ds_read_b64_tr_b4"),
+        (6, 16, "ds_read_b96_tr_b6"),
+    ] {
+        // Elements of six bits come in three registers, from addresses that are multiples of 16.
+        let registers = bits * per_lane / 32;
+        let (last, wide) = (3 + registers, ["dwordx2", "dwordx3"][registers - 2]);
         let body = format!(
             "s_load_dwordx4 s[4:7], s[0:1], 0x0
-             v_lshlrev_b32 v1, 3, v0
+             v_mul_u32_u24 v1, {size}, v0
+             v_lshlrev_b32 v2, {shift}, v0
              s_waitcnt lgkmcnt(0)
-             global_load_dwordx2 v[2:3], v1, s[4:5]
+             global_load_{wide} v[4:{last}], v1, s[4:5]
              s_waitcnt vmcnt(0)
-             ds_write_b64 v1, v[2:3]
+             ds_write_b{store} v2, v[4:{last}]
              s_waitcnt lgkmcnt(0)
-             {name} v[4:5], v1
+             {name} v[4:{last}], v2
              s_waitcnt lgkmcnt(0)
-             global_store_dwordx2 v1, v[4:5], s[6:7]"
+             global_store_{wide} v1, v[4:{last}], s[6:7]",
+            size = registers * 4,
+            shift = registers + 1,
+            store = registers * 32
         );
-        let input: Vec<u32> = (0..128_u32).map(|n| n.wrapping_mul(0x9e37_79b9) ^ n << 7).collect();
-        let source = Source { arch: "gfx950", lds: 512, ..Source::new(&body, 2) };
-        let Some(out) = run_clean(source, 64, &[&input], 128)? else { return Ok(()) };
-        let element =
-            |words: &[u32], at: usize| words[at * bits / 32] >> (at * bits % 32) & ((1_u64 << bits) - 1) as u32;
+        let input: Vec<u32> = (0..64 * registers as u32).map(|n| n.wrapping_mul(0x9e37_79b9) ^ n << 7).collect();
+        let source = Source { arch: "gfx950", lds: 1024, ..Source::new(&body, 2) };
+        let Some(out) = run_clean(source, 64, &[&input], 64 * registers)? else { return Ok(()) };
+        let element = |words: &[u32], at: usize| {
+            let bit = |n: usize| words[n / 32] >> (n % 32) & 1;
+            (0..bits).fold(0, |all, n| all | bit(at * bits + n) << n)
+        };
         for lane in 0..64 {
             for row in 0..per_lane {
-                let got = element(&out[lane * 2..][..2], row);
-                let group = &input[lane / 16 * 32..][..32];
+                let got = element(&out[lane * registers..][..registers], row);
+                let group = &input[lane / 16 * 16 * registers..][..16 * registers];
                 assert_eq!(got, element(group, row * 16 + lane % 16), "{name}, lane {lane}, row {row}");
             }
         }
@@ -403,8 +430,10 @@ fn sparse_products_of_rdna4() -> Result<()> {
         ("v_swmmac_i32_16x16x32_iu8", 32, Int8, Int8, "neg_lo:[1,1,0]"),
         ("v_swmmac_i32_16x16x32_iu4", 32, Int4, Int4, "neg_lo:[1,1,0]"),
         ("v_swmmac_i32_16x16x64_iu4", 64, Int4, Int4, "neg_lo:[1,1,0]"),
+        ("v_swmmac_f32_16x16x32_fp8_fp8", 32, fp8, fp8, ""),
         ("v_swmmac_f32_16x16x32_fp8_bf8", 32, fp8, bf8, ""),
         ("v_swmmac_f32_16x16x32_bf8_fp8", 32, bf8, fp8, ""),
+        ("v_swmmac_f32_16x16x32_bf8_bf8", 32, bf8, bf8, ""),
     ];
     for (name, k, a, b, modifiers) in rows {
         let (stored, dense) = (k / 4, k / 2);
@@ -431,6 +460,38 @@ fn sparse_products_of_rdna4() -> Result<()> {
                 let want = if a.is_integer() { (expected + 3) as u32 } else { (expected as f32 + 2.0).to_bits() };
                 assert_eq!(out[register * 32 + lane], want, "{name} ({row}, {column})");
             }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn sparse_products_of_rdna4_with_narrow_sums() -> Result<()> {
+    for (name, kind, decode) in [
+        ("v_swmmac_f16_16x16x32_f16", Float(Format::F16), f16_to_f32 as fn(u16) -> f32),
+        ("v_swmmac_bf16_16x16x32_bf16", Float(Format::BF16), bf16_to_f32),
+    ] {
+        // Small enough that bf16 holds the sums.
+        let number = |which: usize, at: usize, p: usize| factor(kind, which, at, p) / 2;
+        let places = |lane: usize, pair: usize| PLACES[(lane * 5 + pair * 3) % 6];
+        let mut registers = Registers::new(32);
+        registers.push(8, 16, |lane, e| kind.encode(number(0, lane % 16, lane / 16 * 8 + e)));
+        registers.push(16, 16, |lane, e| kind.encode(number(1, lane % 16, lane / 16 * 16 + e)));
+        registers.push(1, 32, |lane, _| (0..8).fold(0, |all, e| all | (places(lane, e / 2)[e % 2] as u32) << (e * 2)));
+        let instruction = format!("{name} v[8:11], v[32:35], v[36:43], v44");
+        let Some(out) = run("gfx1201", &registers, 4, "0", &instruction)? else { return Ok(()) };
+        for at in 0..256 {
+            let (row, column) = (at / 16, at % 16);
+            let (register, lane) = (row % 8, column + 16 * (row / 8));
+            let expected: i32 = (0..16)
+                .map(|n| {
+                    let (group, e) = (n / 8, n % 8);
+                    let p = group * 16 + e / 2 * 4 + places(row + 16 * group, e / 2)[e % 2];
+                    number(0, row, group * 8 + e) * number(1, column, p)
+                })
+                .sum();
+            let half = (out[register / 2 * 32 + lane] >> (register % 2 * 16)) as u16;
+            assert_eq!(decode(half), expected as f32, "{name} ({row}, {column})");
         }
     }
     Ok(())

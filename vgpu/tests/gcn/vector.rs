@@ -16,6 +16,11 @@ impl Lanes<'_> {
         self.of(self.lane, n)
     }
 
+    /// The lane that is asked for.
+    pub fn lane(&self) -> usize {
+        self.lane
+    }
+
     pub fn of(&self, lane: usize, n: usize) -> u32 {
         self.inputs[lane][n - 1]
     }

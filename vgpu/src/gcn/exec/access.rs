@@ -646,7 +646,12 @@ impl Cx<'_> {
             self.find_address(FindingKind::OutOfBounds, access, lane, address, len, message);
             return None;
         }
-        let align = if len == 12 { 16 } else { len.next_power_of_two().min(16) } as u64;
+        // What arrives from memory is written word by word.
+        let align = match access.act {
+            Act::LoadLds { .. } => 4,
+            _ if len == 12 => 16,
+            _ => len.next_power_of_two().min(16) as u64,
+        };
         if self.env.sanitize && !address.is_multiple_of(align) {
             let message = format!("an LDS access of {len} bytes needs an address that is a multiple of {align}");
             self.find_address(FindingKind::Misaligned, access, lane, address, len, message);
