@@ -1,12 +1,12 @@
 //! The C types of the driver API that this library takes and gives. Enumerations are plain integers: C may pass any.
 
-use crate::entry::In;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
+pub use tegula_vgpu_driver::abi::{
+    Handle, HostNodeParams, LaunchAttribute, LaunchConfig, Memcpy2D, Memcpy2DSide, Uuid,
+};
 pub use tegula_vgpu_driver::ffi::HostFn;
 
-/// A handle: a key, never an address.
-pub type Handle = usize;
 /// `CUdevice`.
 pub type Device = c_int;
 /// `CUdeviceptr`.
@@ -15,14 +15,6 @@ pub type DevicePtr = u64;
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, crate::status::CUresult, *mut c_void)>;
 /// `CUoccupancyB2DSize`.
 pub type BlockToShared = Option<unsafe extern "C" fn(c_int) -> usize>;
-
-/// `CUuuid`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Uuid {
-    /// The bytes.
-    pub bytes: [u8; 16],
-}
 
 /// `CUdevprop`.
 #[derive(Clone, Copy, Debug)]
@@ -39,31 +31,6 @@ pub struct DeviceProperties {
     pub regs_per_block: c_int,
     pub clock_rate: c_int,
     pub texture_align: c_int,
-}
-
-/// One side of a copy in two dimensions: half of `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct Memcpy2DSide {
-    pub x_in_bytes: usize,
-    pub y: usize,
-    pub memory_type: c_uint,
-    pub host: usize,
-    pub device: DevicePtr,
-    pub array: Handle,
-    pub pitch: usize,
-}
-
-/// `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct Memcpy2D {
-    pub src: Memcpy2DSide,
-    pub dst: Memcpy2DSide,
-    pub width_in_bytes: usize,
-    pub height: usize,
 }
 
 /// One side of a copy in three dimensions: half of `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`.
@@ -130,36 +97,6 @@ pub struct MemAccessDesc {
     pub flags: c_uint,
 }
 
-/// `CUlaunchAttribute`; the value is a union of 64 bytes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct LaunchAttribute {
-    /// Which.
-    pub id: c_uint,
-    /// Nothing.
-    pub pad: [c_char; 4],
-    /// The value, in its first bytes; aligned as the widest member of the union.
-    pub value: LaunchAttributeValue,
-}
-
-/// `CUlaunchAttributeValue` by its words.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(8))]
-pub struct LaunchAttributeValue(pub [c_uint; 16]);
-
-/// `CUlaunchConfig`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct LaunchConfig {
-    pub grid: [c_uint; 3],
-    pub block: [c_uint; 3],
-    pub shared_mem_bytes: c_uint,
-    pub stream: Handle,
-    pub attrs: In<LaunchAttribute>,
-    pub num_attrs: c_uint,
-}
-
 /// `CUDA_KERNEL_NODE_PARAMS` (version 2; version 1 ends before `kern`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -186,15 +123,6 @@ pub struct MemsetNodeParams {
     pub element_size: c_uint,
     pub width: usize,
     pub height: usize,
-}
-
-/// `CUDA_HOST_NODE_PARAMS`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct HostNodeParams {
-    pub func: HostFn,
-    pub user_data: *mut c_void,
 }
 
 /// `CUDA_GRAPH_INSTANTIATE_PARAMS`.

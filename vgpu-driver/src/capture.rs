@@ -4,6 +4,7 @@ use crate::error::{CaptureError, Result};
 use crate::graph::Graph;
 use crate::lock;
 use crate::op::Op;
+use crate::settings::Settings;
 use crate::stream::Stream;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -28,6 +29,11 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whether nothing is being captured anywhere, and no event is left from a capture.
 pub fn none() -> bool {
     COUNT.load(Relaxed) == 0
+}
+
+/// Whether launches do nothing, because the settings say so and none has to be recorded.
+pub fn skips_launches() -> bool {
+    Settings::get().null_launch && none()
 }
 
 thread_local! {

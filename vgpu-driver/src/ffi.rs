@@ -82,6 +82,27 @@ macro_rules! c_interface {
     };
 }
 
+/// Defines functions of a C interface that are refused, each group with the reason, and `symbols()` with all of them. They take no
+/// parameters: by the calling conventions of the hosts that this runs on, the caller puts its arguments away itself.
+#[allow(clippy::crate_in_macro_def, reason = "status and guard are the calling crate's")]
+#[macro_export]
+macro_rules! c_refused {
+    ($($reason:literal: $($name:ident)*;)*) => {
+        $($(
+            #[doc = concat!("Refused: ", $reason, ".")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> crate::entry::Status {
+                crate::entry::guard(stringify!($name), || Err($crate::error::Error::Unsupported($reason.to_owned()).into()))
+            }
+        )*)*
+
+        /// The functions of this module by name.
+        pub(crate) fn symbols() -> Vec<$crate::ffi::Symbol> {
+            vec![$($((stringify!($name), $name as *const std::ffi::c_void)),*),*]
+        }
+    };
+}
+
 fn null() -> Failure {
     Error::value("a null pointer").into()
 }

@@ -11,6 +11,7 @@
 //!
 //! It knows neither driver's interface: each stand-in turns its functions into calls of this crate, and errors into its codes.
 
+pub mod abi;
 pub mod capture;
 pub mod code;
 pub mod context;

@@ -1,24 +1,14 @@
 //! The C types of HIP that this library takes and gives. Enumerations are plain integers: C may pass any.
 
-use crate::entry::In;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
+pub use tegula_vgpu_driver::abi::{Handle, HostNodeParams, LaunchAttribute, LaunchConfig, Memcpy2D, Uuid};
 pub use tegula_vgpu_driver::ffi::HostFn;
 
-/// A handle: a key, never an address.
-pub type Handle = usize;
 /// `hipDevice_t`.
 pub type Device = c_int;
 /// `hipStreamCallback_t`.
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, crate::status::hipError_t, *mut c_void)>;
-
-/// `hipUUID`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Uuid {
-    /// The bytes.
-    pub bytes: [u8; 16],
-}
 
 /// `hipDeviceProp_t` as of HIP 6 (`hipDeviceProp_tR0600`).
 #[derive(Clone, Copy, Debug)]
@@ -147,36 +137,6 @@ pub struct PointerAttributes {
     pub allocation_flags: c_uint,
 }
 
-/// `hipLaunchAttribute`; the value is a union of 64 bytes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct LaunchAttribute {
-    /// Which.
-    pub id: c_uint,
-    /// Nothing.
-    pub pad: [c_char; 4],
-    /// The value, in its first words.
-    pub value: LaunchAttributeValue,
-}
-
-/// `hipLaunchAttributeValue` by its words.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(8))]
-pub struct LaunchAttributeValue(pub [c_uint; 16]);
-
-/// `HIP_LAUNCH_CONFIG`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct LaunchConfig {
-    pub grid: [c_uint; 3],
-    pub block: [c_uint; 3],
-    pub shared_mem_bytes: c_uint,
-    pub stream: Handle,
-    pub attrs: In<LaunchAttribute>,
-    pub num_attrs: c_uint,
-}
-
 /// `hipKernelNodeParams`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -201,13 +161,4 @@ pub struct MemsetParams {
     pub pitch: usize,
     pub value: c_uint,
     pub width: usize,
-}
-
-/// `hipHostNodeParams`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-#[allow(missing_docs, reason = "fields are named as in the interface")]
-pub struct HostNodeParams {
-    pub func: HostFn,
-    pub user_data: *mut c_void,
 }

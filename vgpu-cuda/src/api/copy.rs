@@ -1,10 +1,11 @@
 //! Copies in one to three dimensions, and fills.
 
-use crate::abi::{DevicePtr, Handle, Memcpy2D, Memcpy2DSide, Memcpy3D, Memcpy3DSide};
+use crate::abi::{DevicePtr, Handle, Memcpy2D, Memcpy3D, Memcpy3DSide};
 use crate::entry::{In, c_interface};
 use crate::state::{live, stream};
 use crate::status::{CUresult, Outcome};
 use std::ffi::{c_uchar, c_uint, c_ushort};
+use tegula_vgpu_driver::abi::offset;
 use tegula_vgpu_driver::copy::{Copy, Fill, Place, Side};
 
 /// Copies on the legacy stream, and returns when that is done.
@@ -35,26 +36,8 @@ fn place(kind: c_uint, host: usize, device: DevicePtr) -> Outcome<Place> {
     }
 }
 
-/// Bytes to the first one of a box.
-fn offset(x: usize, y: usize, z: usize, pitch: usize, slice: usize) -> Outcome<usize> {
-    let rows = y.checked_mul(pitch);
-    let slices = z.checked_mul(slice);
-    let sum = rows.and_then(|rows| slices?.checked_add(rows)?.checked_add(x));
-    sum.ok_or_else(|| CUresult::ERROR_INVALID_VALUE.into())
-}
-
-fn side_2d(side: &Memcpy2DSide, width: usize) -> Outcome<Side> {
-    let pitch = if side.pitch == 0 { width } else { side.pitch };
-    let place = place(side.memory_type, side.host, side.device)?;
-    let first = offset(side.x_in_bytes, side.y, 0, pitch, 0)?;
-    Ok(Side { place: place.offset(first), pitch, slice: 0 })
-}
-
 fn copy_2d(params: In<Memcpy2D>) -> Outcome<Copy> {
-    let params = params.get()?;
-    let width = params.width_in_bytes;
-    let (from, to) = (side_2d(&params.src, width)?, side_2d(&params.dst, width)?);
-    Ok(Copy { from, to, width, height: params.height, depth: 1 })
+    params.get()?.copy(place)
 }
 
 fn side_3d(side: &Memcpy3DSide, params: &Memcpy3D) -> Outcome<Side> {

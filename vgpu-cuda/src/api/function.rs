@@ -133,6 +133,15 @@ c_interface! {
         function(of).map(drop)
     }
 
+    /// The same of a library's kernel.
+    fn cuKernelSetCacheConfig(of: Handle, config: c_uint, ordinal: Device) {
+        device(ordinal)?;
+        if config > 3 {
+            return Err(CUresult::ERROR_INVALID_VALUE.into());
+        }
+        function(of).map(drop)
+    }
+
     /// The width of shared memory's banks, which is fixed.
     fn cuFuncSetSharedMemConfig(of: Handle, config: c_uint) {
         let _ = config;
@@ -147,6 +156,11 @@ c_interface! {
     /// Offset and size of a parameter.
     fn cuFuncGetParamInfo(of: Handle, index: usize, offset: Out<usize>, size: Out<usize>) as cuKernelGetParamInfo {
         param(&*function(of)?, index, offset, size)
+    }
+
+    /// How many parameters a kernel has.
+    fn cuFuncGetParamCount(of: Handle, count: Out<usize>) as cuKernelGetParamCount {
+        count.set(function(of)?.info.params.len())
     }
 
     /// Whether a kernel is loaded: all are.
@@ -241,7 +255,7 @@ c_interface! {
         if !model.has_clusters() {
             return Err(CUresult::ERROR_NOT_SUPPORTED.into());
         }
-        let cluster = launch::attributes(&config)?.cluster.or(kernel.info.required_cluster).unwrap_or([1; 3]);
+        let cluster = launch::read(&config)?.0.cluster.or(kernel.info.required_cluster).unwrap_or([1; 3]);
         let size: u32 = cluster.iter().product();
         let resident = kernel.resident_blocks(config.block.iter().product(), config.shared_mem_bytes);
         let groups = model.multiprocessors.div_ceil(GROUP);

@@ -3,7 +3,7 @@
 use crate::abi::{Handle, LaunchConfig};
 use crate::entry::{In, c_interface};
 use crate::state::{event, function, stream};
-use crate::status::{CUresult, Outcome};
+use crate::status::Outcome;
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use tegula_vgpu::launch::Argument;
@@ -12,45 +12,26 @@ use tegula_vgpu_driver::code::Kernel;
 use tegula_vgpu_driver::ffi;
 use tegula_vgpu_driver::launch::{Config, Launch};
 use tegula_vgpu_driver::op::Op;
-use tegula_vgpu_driver::settings::Settings;
 
 /// Numbers of launch attributes that matter here.
 mod attribute {
-    pub const COOPERATIVE: u32 = 2;
-    pub const CLUSTER_DIMENSION: u32 = 4;
     pub const PROGRAMMATIC_EVENT: u32 = 7;
     pub const LAUNCH_COMPLETION_EVENT: u32 = 12;
     /// The highest number there is.
     pub const LAST: u32 = 18;
 }
 
-/// What the attributes of a launch ask for.
-#[derive(Debug, Default)]
-pub struct Attributes {
-    /// Blocks of a cluster.
-    pub cluster: Option<[u32; 3]>,
-    /// All blocks must be resident at a time.
-    pub cooperative: bool,
-    /// Events that the kernel triggers. Kernels do not overlap here, so that they happen when it is done.
-    pub events: Vec<Handle>,
-}
-
-/// Reads the attributes of a launch. Preferences and permissions to overlap change nothing here.
-pub fn attributes(config: &LaunchConfig) -> Outcome<Attributes> {
-    let mut read = Attributes::default();
-    for entry in config.attrs.values(config.num_attrs as usize)? {
-        let words = entry.value.0;
-        match entry.id {
-            attribute::COOPERATIVE => read.cooperative = words[0] != 0,
-            attribute::CLUSTER_DIMENSION => read.cluster = Some([words[0], words[1], words[2]]),
-            attribute::PROGRAMMATIC_EVENT | attribute::LAUNCH_COMPLETION_EVENT => {
-                read.events.push((u64::from(words[0]) | u64::from(words[1]) << 32) as Handle);
-            }
-            0..=attribute::LAST => {}
-            _ => return Err(CUresult::ERROR_INVALID_VALUE.into()),
+/// What a launch asks for, and the events that its kernel triggers: kernels do not overlap here, so that they happen when it is done.
+/// Preferences and permissions to overlap change nothing.
+pub fn read(config: &LaunchConfig) -> Outcome<(Config, Vec<Handle>)> {
+    let mut events = Vec::new();
+    let asked = config.read(|id, words| {
+        if matches!(id, attribute::PROGRAMMATIC_EVENT | attribute::LAUNCH_COMPLETION_EVENT) {
+            events.push((u64::from(words[0]) | u64::from(words[1]) << 32) as Handle);
         }
-    }
-    Ok(read)
+        id <= attribute::LAST
+    })?;
+    Ok((asked, events))
 }
 
 /// The number that ends a list of `extra`.
@@ -66,11 +47,6 @@ pub(crate) fn arguments(
     unsafe { ffi::arguments(kernel, params, extra, EXTRA_END) }
 }
 
-/// Whether launches do nothing, and none has to be recorded.
-fn is_null() -> bool {
-    Settings::get().null_launch && capture::none()
-}
-
 fn launch(
     of: Handle,
     config: Config,
@@ -78,7 +54,7 @@ fn launch(
     params: *const *const c_void,
     extra: *const *const c_void,
 ) -> Outcome {
-    if is_null() && of != 0 {
+    if capture::skips_launches() && of != 0 {
         return Ok(());
     }
     let (kernel, stream) = (function(of)?, stream(on)?);
@@ -132,14 +108,9 @@ c_interface! {
         extra: *const *const c_void,
     ) {
         let config = config.get()?;
-        let attributes = attributes(&config)?;
-        let asked = Config {
-            cluster: attributes.cluster,
-            cooperative: attributes.cooperative,
-            ..Config::new(config.grid, config.block, config.shared_mem_bytes)
-        };
+        let (asked, events) = read(&config)?;
         launch(of, asked, config.stream, params, extra)?;
-        for handle in attributes.events {
+        for handle in events {
             let (event, stream) = (event(handle)?, stream(config.stream)?);
             stream.core.record(&stream.context.core, &event)?;
         }

@@ -13,6 +13,7 @@ pub mod link;
 pub mod memory;
 pub mod module;
 pub mod pool;
+pub mod refused;
 pub mod stream;
 pub mod tensor_map;
 
@@ -34,6 +35,7 @@ pub(crate) fn symbols() -> Vec<Symbol> {
         memory::symbols(),
         module::symbols(),
         pool::symbols(),
+        refused::symbols(),
         stream::symbols(),
         tensor_map::symbols(),
     ]

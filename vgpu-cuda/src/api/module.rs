@@ -6,7 +6,7 @@ use crate::api::link::JitOptions;
 use crate::entry::{In, Out, Text, c_interface};
 use crate::image::Image;
 use crate::state::{CudaModule, FUNCTIONS, MODULES, function, live, lock, module};
-use crate::status::{CUresult, Outcome};
+use crate::status::{CUresult, Failure, Outcome};
 use std::ffi::{c_uint, c_void};
 use std::sync::{Arc, Mutex};
 use tegula_vgpu_driver::code::Module;
@@ -22,7 +22,12 @@ pub(crate) fn compile(ptx: &str, options: &JitOptions) -> Outcome<Module> {
 fn load(out: Out<Handle>, image: Image, options: &JitOptions) -> Outcome {
     out.check()?;
     live()?;
-    let core = Arc::new(compile(&image.ptx()?, options)?);
+    let ptx = image.ptx().inspect_err(|failure| {
+        if let Failure::Error(error) = failure {
+            options.finish(Some(error));
+        }
+    })?;
+    let core = Arc::new(compile(&ptx, options)?);
     out.set(MODULES.insert(Arc::new(CudaModule { core, functions: Mutex::default() })))
 }
 

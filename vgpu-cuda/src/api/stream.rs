@@ -151,6 +151,14 @@ c_interface! {
         out.set(capture.map_or(0, |capture| if capture.is_valid() { 1 } else { 2 }))
     }
 
+    /// Whether a stream records, and in which capture.
+    fn cuStreamGetCaptureInfo(handle: Handle, status: Out<c_uint>, id: Out<u64>) {
+        let (graph, none) = (Out::at(std::ptr::null_mut()), Out::at(std::ptr::null_mut()));
+        // SAFETY: the same parameters and the same promise; the others are not wanted.
+        let result = unsafe { cuStreamGetCaptureInfo_v2(handle, status, id, graph, none, Out::at(std::ptr::null_mut())) };
+        if result == CUresult::SUCCESS { Ok(()) } else { Err(result.into()) }
+    }
+
     /// What a stream has recorded so far.
     fn cuStreamGetCaptureInfo_v2(
         handle: Handle,

@@ -3,14 +3,13 @@
 use crate::abi::{Handle, LaunchConfig};
 use crate::entry::{In, c_interface};
 use crate::state::{function, stream};
-use crate::status::{Outcome, hipError_t};
+use crate::status::Outcome;
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use tegula_vgpu_driver::capture;
 use tegula_vgpu_driver::ffi;
 use tegula_vgpu_driver::launch::{Config, Launch};
 use tegula_vgpu_driver::op::Op;
-use tegula_vgpu_driver::settings::Settings;
 
 /// The number that ends a list of `extra`.
 const EXTRA_END: usize = 3;
@@ -35,8 +34,7 @@ fn launch(
     params: *const *const c_void,
     extra: *const *const c_void,
 ) -> Outcome {
-    // Launches do nothing, and none has to be recorded.
-    if Settings::get().null_launch && capture::none() && of != 0 {
+    if capture::skips_launches() && of != 0 {
         return Ok(());
     }
     let stream = stream(on)?;
@@ -87,20 +85,9 @@ c_interface! {
         params: *const *const c_void,
         extra: *const *const c_void,
     ) {
-        const COOPERATIVE: c_uint = 2;
-        const CLUSTER: c_uint = 4;
         let config = config.get()?;
-        let mut asked = Config::new(config.grid, config.block, config.shared_mem_bytes);
-        for attribute in config.attrs.values(config.num_attrs as usize)? {
-            let words = attribute.value.0;
-            match attribute.id {
-                COOPERATIVE => asked.cooperative = words[0] != 0,
-                CLUSTER => asked.cluster = Some([words[0], words[1], words[2]]),
-                // Preferences change nothing.
-                0..=10 | 1024 => {}
-                _ => return Err(hipError_t::INVALID_VALUE.into()),
-            }
-        }
+        // Preferences change nothing.
+        let asked = config.read(|id, _| matches!(id, 0..=10 | 1024))?;
         launch(of, asked, config.stream, params, extra)
     }
 }

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod refused;
 pub mod stream;
 pub mod transfer;
 
@@ -24,6 +25,7 @@ pub(crate) fn symbols() -> Vec<Symbol> {
         launch::symbols(),
         memory::symbols(),
         module::symbols(),
+        refused::symbols(),
         stream::symbols(),
         transfer::symbols(),
     ]

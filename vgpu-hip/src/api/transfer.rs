@@ -1,7 +1,7 @@
 //! Copies and fills.
 
-use crate::abi::Handle;
-use crate::entry::c_interface;
+use crate::abi::{Handle, Memcpy2D};
+use crate::entry::{In, c_interface};
 use crate::state::{live, stream};
 use crate::status::{Outcome, hipError_t};
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
@@ -47,6 +47,20 @@ fn rows(to: Rows, from: Rows, width: usize, height: usize, kind: c_uint) -> Outc
     let (target, source) = places(to.0, from.0, kind)?;
     let side = |place, pitch| Side { place, pitch, slice: 0 };
     Ok(Copy { from: side(source, from.1), to: side(target, to.1), width, height, depth: 1 })
+}
+
+/// The copy that C describes.
+fn described(params: In<Memcpy2D>) -> Outcome<Copy> {
+    params.get()?.copy(|kind, host, device| match kind {
+        // Memory of the host, registered or not.
+        0 | 1 => Ok(Place::Host(host)),
+        2 => Ok(Place::Device(device)),
+        // Managed and unified memory, told apart by their addresses.
+        3 | 11 => Ok(Place::unified(device)),
+        // Arrays are for textures.
+        10 => Err(hipError_t::NOT_SUPPORTED.into()),
+        _ => Err(hipError_t::INVALID_VALUE.into()),
+    })
 }
 
 fn fill_now(fill: Fill) -> Outcome {
@@ -126,6 +140,16 @@ c_interface! {
     fn hipMemcpyPeerAsync(to: u64, to_device: c_int, from: u64, from_device: c_int, bytes: usize, on: Handle) {
         let _ = (to_device, from_device);
         later(linear(to, from, bytes, 3)?, on)
+    }
+
+    /// Copies rows that a structure describes.
+    fn hipMemcpyParam2D(params: In<Memcpy2D>) as hipDrvMemcpy2DUnaligned {
+        now(described(params)?)
+    }
+
+    /// The same, on a stream.
+    fn hipMemcpyParam2DAsync(params: In<Memcpy2D>, on: Handle) {
+        later(described(params)?, on)
     }
 
     /// Copies rows.
