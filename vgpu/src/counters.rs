@@ -158,7 +158,9 @@ pub fn sectors(addresses: impl Iterator<Item = u64>, bytes: u32) -> u64 {
     let mut seen = [0_u64; 128];
     let mut count = 0;
     for address in addresses {
-        for sector in address / 32..=(address + u64::from(bytes.max(1)) - 1) / 32 {
+        // An address that a program made up may be the last one.
+        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+        for sector in address / 32..=last / 32 {
             // Neighbouring lanes mostly hit the sector found last.
             if count < seen.len() && !seen[..count].iter().rev().any(|&s| s == sector) {
                 seen[count] = sector;
@@ -211,6 +213,7 @@ mod tests {
     #[test]
     fn sectors_of_known_patterns() {
         assert_eq!(sectors((0..32).map(|i| i * 4), 4), 4);
+        assert_eq!(sectors([u64::MAX - 1].into_iter(), 16), 1);
         assert_eq!(sectors((0..32).map(|i| i * 16), 16), 16);
         assert_eq!(sectors((0..32).map(|i| i * 128), 4), 32);
         assert_eq!(sectors((0..32).map(|i| 4 + i * 4), 4), 5);

@@ -401,6 +401,7 @@ fn blank_wave(
         queues: Default::default(),
         ticks: 0,
         hazards: (launch.sanitize && env.arch.is_cdna()).then(|| Box::new(Hazards::new())),
+        rdna_hazards: (launch.sanitize && lanes == 32 && !env.arch.is_cdna()).then(Box::default),
         scratch: vec![0; (scratch * 64) as usize],
         scratch_written: vec![false; (scratch * 64) as usize],
         scratch_bytes: scratch,

@@ -111,6 +111,9 @@ fn turn_of(env: &Env<'_>, group: &mut Group, wave: &mut Wave, turn: usize) -> Re
         cx.w.ticks += 1;
         cx.w.executed += 1;
         cx.g.counters.count(inst.class, cx.w.exec.count_ones());
+        if cx.w.rdna_hazards.is_some() {
+            cx.hazard_rdna(inst);
+        }
         let begun = env.trace.and_then(|tracer| Some((tracer, trace::before(tracer, &cx, inst)?)));
         match cx.w.gpr_index {
             _ if cx.w.mode.skip_vector && inst.unit != Unit::Scalar => {}

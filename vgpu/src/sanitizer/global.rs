@@ -8,7 +8,10 @@
 use super::{Action, Site, VectorClock};
 use crate::memory::Snapshot;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// Data bytes whose shadow is allocated at a time.
 const PAGE: usize = 4096;
@@ -43,11 +46,14 @@ pub struct GlobalConflict {
     pub action: Action,
 }
 
-/// Two words that describe an access: program and clock; then place, releases and whether it was atomic. They are written without
-/// a lock, so that a record may be mixed from two accesses that race in the emulator itself: then both were worth telling.
+/// Two words that describe an access. They are written without a lock, so that a record may be mixed from two accesses of programs that run
+/// at the same time: all that tells whether programs conflict is in the first word, which is written last, and what comes from the other
+/// access is at worst the place that a finding names.
 #[derive(Default)]
 struct Record {
+    /// Program, bytes of the word, whether it was atomic, wave, releases.
     who: AtomicU64,
+    /// Clock, instruction, lane.
     place: AtomicU64,
 }
 
@@ -65,31 +71,32 @@ const RELEASE_BITS: u32 = 18;
 
 impl Record {
     fn set(&self, seen: Seen) {
-        let place = u64::from(seen.site.pc & 0x3F_FFFF) << 42
-            | u64::from(seen.site.agent & 0xFF) << 34
-            | u64::from(seen.site.lane & 63) << 28
-            | u64::from(seen.mask) << 24
-            | u64::from(seen.atomic) << 23
+        let who = u64::from(seen.program + 1) << 32
+            | u64::from(seen.mask) << 28
+            | u64::from(seen.atomic) << 27
+            | u64::from(seen.site.agent & 0xFF) << 19
             | u64::from(seen.releases & ((1 << RELEASE_BITS) - 1));
-        self.who.store(u64::from(seen.program + 1) << 32 | u64::from(seen.clock), Relaxed);
+        let place =
+            u64::from(seen.clock) << 32 | u64::from(seen.site.pc & 0x3F_FFFF) << 6 | u64::from(seen.site.lane & 63);
         self.place.store(place, Relaxed);
+        self.who.store(who, Release);
     }
 
     fn get(&self) -> Option<Seen> {
-        let who = self.who.load(Relaxed);
+        let who = self.who.load(Acquire);
         let program = (who >> 32).checked_sub(1)? as u32;
         let place = self.place.load(Relaxed);
         Some(Seen {
             program,
-            clock: who as u32,
+            clock: (place >> 32) as u32,
             site: Site {
-                agent: ((place >> 34) & 0xFF) as u16,
-                lane: ((place >> 28) & 63) as u8,
-                pc: (place >> 42) as u32,
+                agent: ((who >> 19) & 0xFF) as u16,
+                lane: (place & 63) as u8,
+                pc: ((place >> 6) & 0x3F_FFFF) as u32,
             },
-            mask: ((place >> 24) & 15) as u32,
-            atomic: (place >> 23) & 1 == 1,
-            releases: (place & ((1 << RELEASE_BITS) - 1)) as u32,
+            mask: ((who >> 28) & 15) as u32,
+            atomic: (who >> 27) & 1 == 1,
+            releases: (who & ((1 << RELEASE_BITS) - 1)) as u32,
         })
     }
 }
@@ -222,6 +229,25 @@ mod tests {
         shadow.program(0).release();
         shadow.program(1).acquire();
         assert_eq!(access(4096, Action::Read, 1, 7), None);
+        Ok(())
+    }
+
+    #[test]
+    fn programs_that_run_at_once_do_not_mix_their_bytes() -> crate::error::Result<()> {
+        let memory = GlobalMemory::default();
+        memory.allocate("a", 4096, Fill::Zero)?;
+        let shadow = GlobalShadow::new(&memory.snapshot(), 2);
+        let write_own = |program: u32| {
+            let clock = VectorClock::of_agent(1, 0);
+            let site = Site { agent: 0, lane: program as u8, pc: program };
+            let place = (0, program as usize);
+            (0..50_000).filter_map(|_| shadow.access(place, 1, Action::Write, program, site, &clock)).next()
+        };
+        let found = std::thread::scope(|scope| {
+            let other = scope.spawn(|| write_own(1));
+            write_own(0).or(other.join().ok().flatten())
+        });
+        assert_eq!(found, None);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! How seeded faults are written and run.
 
+use super::choice::choose;
 use tegula_vgpu::error::Error;
 use tegula_vgpu::finding::FindingKind;
 use tegula_vgpu::launch::{Argument, Launch, Outcome};
@@ -72,16 +73,7 @@ impl Fault {
 
     /// The program's text, with the mistake or without.
     fn text(&self, wrong: bool) -> String {
-        let mut text = String::new();
-        let mut rest = self.body.as_str();
-        while let Some((before, behind)) = rest.split_once("<<") {
-            let (choice, after) = behind.split_once(">>").expect("a choice ends");
-            let (bad, good) = choice.split_once("||").expect("a choice has two sides");
-            text.push_str(before);
-            text.push_str(if wrong { bad } else { good });
-            rest = after;
-        }
-        text + rest
+        choose(&self.body, wrong)
     }
 }
 

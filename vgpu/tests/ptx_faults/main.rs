@@ -3,6 +3,8 @@
 
 mod accesses;
 mod asynchrony;
+#[path = "../support/choice.rs"]
+mod choice;
 mod clusters;
 mod divergence;
 mod harness;

@@ -13,6 +13,7 @@ mod float16;
 mod float32;
 mod float64;
 mod hazard;
+mod hazard_rdna;
 mod integer;
 pub(crate) mod matrix;
 mod matrix_layout;

@@ -1,6 +1,7 @@
 //! The state of waves, workgroups and the launch.
 
 use super::hazard::Hazards;
+use super::hazard_rdna::RdnaHazards;
 use super::queue::Queues;
 use crate::counters::Counters;
 use crate::error::{Error, Location};
@@ -107,6 +108,8 @@ pub(crate) struct Wave {
     pub ticks: u32,
     /// Recent instructions, where distances between them are checked.
     pub hazards: Option<Box<Hazards>>,
+    /// The same for RDNA.
+    pub rdna_hazards: Option<Box<RdnaHazards>>,
     pub scratch: Vec<u8>,
     /// By byte; the same length.
     pub scratch_written: Vec<bool>,

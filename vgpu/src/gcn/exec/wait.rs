@@ -1,4 +1,10 @@
 //! Waits for outstanding operations, barriers and messages.
+//!
+//! In strict mode a wait is all that lets an operation happen, and each generation's counters are kept apart as it has them: one for vector
+//! memory and one for LDS and scalars on CDNA; loads and stores apart on RDNA 3 (`vmcnt`, `vscnt`, `lgkmcnt`); LDS and scalars apart too on
+//! RDNA 4 (`loadcnt`, `storecnt`, `dscnt`, `kmcnt`, and the pairs that are awaited in one instruction). Samples, ray tracing and exports do
+//! not exist here, so that waits for them do nothing; nor do waits for the vector unit (`s_waitcnt_depctr`, `s_wait_alu`), of which
+//! `hazard_rdna` says what is checked.
 
 use super::queue::Counter;
 use super::state::Flow;

@@ -9,10 +9,10 @@ pub const FAULTS: &[Fault] = &[
         MissingWaitcnt,
         "global_load_dword v2, v1, s[4:5]
          s_barrier
+         <<||s_waitcnt vmcnt(0)>>
          v_add_u32 v2, 1, v2
          s_waitcnt vmcnt(0)
          global_store_dword v1, v2, s[6:7]",
-        ("v_add_u32 v2, 1", "s_waitcnt vmcnt(0)\n v_add_u32 v2, 1"),
     )
     .of(1, 128),
     Fault::new(
@@ -20,29 +20,27 @@ pub const FAULTS: &[Fault] = &[
         MissingWaitcnt,
         "global_load_dword v2, v1, s[4:5]
          global_load_dword v2, v1, s[4:5] offset:256
-         s_waitcnt vmcnt(1)
+         s_waitcnt vmcnt(<<1||0>>)
          v_add_u32 v2, 1, v2
          s_waitcnt vmcnt(0)
          global_store_dword v1, v2, s[6:7]",
-        ("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(0)"),
     ),
     Fault::new(
         "a count that a store before it has used up",
         MissingWaitcnt,
         "global_load_dword v2, v1, s[4:5]
          global_store_dword v1, v0, s[6:7] offset:1024
-         s_waitcnt vmcnt(2)
+         s_waitcnt vmcnt(<<2||1>>)
          v_add_u32 v2, 1, v2
          s_waitcnt vmcnt(0)
          global_store_dword v1, v2, s[6:7]",
-        ("vmcnt(2)", "vmcnt(1)"),
     ),
     Fault::new(
         "data of a store still being loaded",
         MissingWaitcnt,
         "global_load_dword v2, v1, s[4:5]
+         <<||s_waitcnt vmcnt(0)>>
          global_store_dword v1, v2, s[6:7]",
-        ("global_store", "s_waitcnt vmcnt(0)\n global_store"),
     ),
     Fault::new(
         "an address still being loaded",
@@ -50,12 +48,12 @@ pub const FAULTS: &[Fault] = &[
         "global_load_dword v2, v1, s[4:5]
          v_mov_b32 v3, 0
          ds_write_b32 v1, v3
+         <<||s_waitcnt vmcnt(0)>>
          v_and_b32 v5, 0xfc, v2
          s_waitcnt vmcnt(0) lgkmcnt(0)
          ds_read_b32 v3, v5
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("v_and_b32 v5", "s_waitcnt vmcnt(0)\n v_and_b32 v5"),
     ),
     Fault::new(
         "an atomic's old value used without a wait",
@@ -63,9 +61,9 @@ pub const FAULTS: &[Fault] = &[
         "v_mov_b32 v2, 0
          v_mov_b32 v3, 1
          global_atomic_add v4, v2, v3, s[4:5] sc0
+         <<||s_waitcnt vmcnt(0)>>
          v_add_u32 v4, 1, v4
          global_store_dword v1, v4, s[6:7]",
-        ("v_add_u32 v4", "s_waitcnt vmcnt(0)\n v_add_u32 v4"),
     ),
     Fault::new(
         "a buffer load into accumulation registers not awaited",
@@ -75,10 +73,10 @@ pub const FAULTS: &[Fault] = &[
          s_mov_b32 s10, 0x400
          s_mov_b32 s11, 0x27000
          buffer_load_dword a2, v1, s[8:11], 0 offen
+         <<||s_waitcnt vmcnt(0)>>
          v_accvgpr_read_b32 v3, a2
          s_waitcnt vmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("v_accvgpr_read", "s_waitcnt vmcnt(0)\n v_accvgpr_read"),
     ),
     Fault::new(
         "a load by generic address from the LDS awaited as one from memory",
@@ -89,39 +87,38 @@ pub const FAULTS: &[Fault] = &[
          v_mov_b32 v3, s9
          v_mov_b32 v2, v1
          flat_load_dword v4, v[2:3]
-         s_waitcnt vmcnt(0)
+         s_waitcnt vmcnt(0)<<|| lgkmcnt(0)>>
          v_add_u32 v4, 1, v4
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v4, s[6:7]",
-        ("s_waitcnt vmcnt(0)\n", "s_waitcnt vmcnt(0) lgkmcnt(0)\n"),
     ),
     Fault::new(
         "scratch read back without a wait",
         MissingWaitcnt,
         "scratch_store_dword off, v0, off offset:8
          scratch_load_dword v2, off, off offset:8
+         <<||s_waitcnt vmcnt(0)>>
          v_add_u32 v2, 1, v2
          global_store_dword v1, v2, s[6:7]",
-        ("v_add_u32 v2", "s_waitcnt vmcnt(0)\n v_add_u32 v2"),
     ),
     Fault::new(
         "a scalar overwritten while a load into it is outstanding",
         MissingWaitcnt,
         "s_load_dword s8, s[4:5], 0x0
+         <<||s_waitcnt lgkmcnt(0)>>
          s_mov_b32 s8, 3
          s_waitcnt lgkmcnt(0)
          v_mov_b32 v2, s8
          global_store_dword v1, v2, s[6:7]",
-        ("s_mov_b32 s8", "s_waitcnt lgkmcnt(0)\n s_mov_b32 s8"),
     ),
     Fault::new(
         "the time read without a wait",
         MissingWaitcnt,
         "s_memtime s[8:9]
+         <<||s_waitcnt lgkmcnt(0)>>
          v_mov_b32 v2, s8
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v2, s[6:7]",
-        ("v_mov_b32 v2", "s_waitcnt lgkmcnt(0)\n v_mov_b32 v2"),
     ),
     Fault::new(
         "a wave's own load into the LDS not awaited",
@@ -132,10 +129,10 @@ pub const FAULTS: &[Fault] = &[
          s_mov_b32 m0, 0
          s_nop 0
          global_load_lds_dword v1, s[4:5]
+         <<||s_waitcnt vmcnt(0)>>
          ds_read_b32 v2, v1
          s_waitcnt vmcnt(0) lgkmcnt(0)
          global_store_dword v1, v2, s[6:7]",
-        ("ds_read_b32", "s_waitcnt vmcnt(0)\n ds_read_b32"),
     ),
     Fault::new(
         "a load into the LDS where other waves may still read",
@@ -146,6 +143,7 @@ pub const FAULTS: &[Fault] = &[
          v_xor_b32 v2, 0x100, v1
          ds_read_b32 v3, v2
          s_waitcnt lgkmcnt(0)
+         <<||s_barrier>>
          v_readfirstlane_b32 s12, v1
          s_mov_b32 m0, s12
          s_nop 0
@@ -156,7 +154,6 @@ pub const FAULTS: &[Fault] = &[
          s_waitcnt lgkmcnt(0)
          v_add_u32 v3, v3, v4
          global_store_dword v1, v3, s[6:7]",
-        ("v_readfirstlane", "s_barrier\n v_readfirstlane"),
     )
     .of(1, 128),
     Fault::new(
@@ -168,14 +165,16 @@ pub const FAULTS: &[Fault] = &[
          s_waitcnt lgkmcnt(0)
          s_barrier
          v_xor_b32 v2, 0x100, v1
-         global_load_lds_dword v1, s[4:5]
+         <<global_load_lds_dword v1, s[4:5]
          ds_read_b32 v3, v2
          s_waitcnt lgkmcnt(0)
+         s_barrier||ds_read_b32 v3, v2
+         s_waitcnt lgkmcnt(0)
          s_barrier
+         global_load_lds_dword v1, s[4:5]>>
          s_waitcnt vmcnt(0)
          s_barrier
          global_store_dword v1, v3, s[6:7]",
-        ("global_load_lds_dword v1, s[4:5]\n         ds_read_b32 v3, v2\n         s_waitcnt lgkmcnt(0)\n         s_barrier", "ds_read_b32 v3, v2\n s_waitcnt lgkmcnt(0)\n s_barrier\n global_load_lds_dword v1, s[4:5]"),
     )
     .of(1, 128),
     Fault::new(
@@ -186,11 +185,11 @@ pub const FAULTS: &[Fault] = &[
          s_barrier
          v_xor_b32 v2, 0x100, v1
          ds_read_b32 v3, v2
+         <<||s_waitcnt lgkmcnt(0)>>
          s_barrier
          ds_write_b32 v1, v1
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("ds_read_b32 v3, v2", "ds_read_b32 v3, v2\n s_waitcnt lgkmcnt(0)"),
     )
     .of(1, 128),
     Fault::new(
@@ -199,11 +198,11 @@ pub const FAULTS: &[Fault] = &[
         "ds_write_b32 v1, v0
          s_waitcnt lgkmcnt(0)
          v_xor_b32 v2, 0x100, v1
-         ds_read_b32 v3, v2
-         s_barrier
+         <<ds_read_b32 v3, v2
+         s_barrier||s_barrier
+         ds_read_b32 v3, v2>>
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("ds_read_b32 v3, v2\n         s_barrier", "s_barrier\n ds_read_b32 v3, v2"),
     )
     .of(1, 128),
     Fault::new(
@@ -213,10 +212,10 @@ pub const FAULTS: &[Fault] = &[
          ds_write_b16 v2, v0
          s_waitcnt lgkmcnt(0)
          v_xor_b32 v2, 0x80, v2
+         <<||s_barrier>>
          ds_read_u16 v3, v2
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("ds_read_u16", "s_barrier\n ds_read_u16"),
     )
     .of(1, 128),
     Fault::new(
@@ -228,11 +227,11 @@ pub const FAULTS: &[Fault] = &[
          v_lshlrev_b32 v2, 1, v2
          ds_write_b16 v2, v0
          s_waitcnt lgkmcnt(0)
+         <<||s_barrier>>
          v_and_b32 v2, 0xfc, v2
          ds_read_b32 v4, v2
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v4, s[6:7]",
-        ("v_and_b32 v2, 0xfc, v2", "s_barrier\n v_and_b32 v2, 0xfc, v2"),
     )
     .of(1, 128),
     Fault::new(
@@ -244,23 +243,23 @@ pub const FAULTS: &[Fault] = &[
          s_waitcnt lgkmcnt(0)
          s_barrier
          ds_add_u32 v2, v3
+         <<||s_waitcnt lgkmcnt(0)
+         s_barrier>>
          ds_read_b32 v4, v2
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v4, s[6:7]",
-        ("ds_read_b32", "s_waitcnt lgkmcnt(0)\n s_barrier\n ds_read_b32"),
     )
     .of(1, 128),
     Fault::new(
         "pairs of an LDS exchange against another wave",
         SharedRace,
         "v_lshlrev_b32 v2, 3, v0
-         v_and_b32 v2, 0x1f8, v2
+         v_and_b32 v2, <<0x1f8||0x3f8>>, v2
          v_mov_b32 v3, v0
          v_mov_b32 v4, v0
          ds_write2_b32 v2, v3, v4 offset0:0 offset1:1
          s_waitcnt lgkmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("0x1f8", "0x3f8"),
     )
     .of(1, 128),
     Fault::new(
@@ -273,9 +272,8 @@ pub const FAULTS: &[Fault] = &[
          global_atomic_add v2, v3, s[4:5]
          s_branch .Ldone
          .Lother:
-         global_store_dword v2, v3, s[4:5]
+         <<global_store_dword||global_atomic_add>> v2, v3, s[4:5]
          .Ldone:",
-        ("global_store_dword v2, v3, s[4:5]", "global_atomic_add v2, v3, s[4:5]"),
     )
     .of(2, 64),
     Fault::new(
@@ -285,13 +283,12 @@ pub const FAULTS: &[Fault] = &[
          v_mov_b32 v3, 1
          global_store_byte v2, v3, s[4:5]
          s_waitcnt vmcnt(0)
-         v_xor_b32 v2, 1, v2
+         v_xor_b32 v2, <<1||2>>, v2
          global_load_ubyte v4, v2, s[4:5]
          s_waitcnt vmcnt(0)
          s_lshl_b32 s8, s2, 8
          v_add_u32 v1, s8, v1
          global_store_dword v1, v4, s[6:7]",
-        ("v_xor_b32 v2, 1, v2", "v_xor_b32 v2, 2, v2"),
     )
     .of(2, 64),
     Fault::new(
@@ -299,11 +296,11 @@ pub const FAULTS: &[Fault] = &[
         GlobalRace,
         "global_store_dword v1, v0, s[4:5]
          s_waitcnt vmcnt(0)
+         <<||s_barrier>>
          v_xor_b32 v2, 0x100, v1
          global_load_dword v3, v2, s[4:5]
          s_waitcnt vmcnt(0)
          global_store_dword v1, v3, s[6:7]",
-        ("v_xor_b32", "s_barrier\n v_xor_b32"),
     )
     .of(1, 128),
     Fault::new(
@@ -317,12 +314,11 @@ pub const FAULTS: &[Fault] = &[
          global_store_dword v2, v3, s[4:5]
          s_branch .Ldone
          .Lread:
-         s_load_dword s9, s[4:5], 0x0
+         s_load_dword s9, s[4:5], <<0x0||0x20>>
          s_waitcnt lgkmcnt(0)
          v_mov_b32 v2, s9
          global_store_dword v1, v2, s[6:7]
          .Ldone:",
-        ("s_load_dword s9, s[4:5], 0x0", "s_load_dword s9, s[4:5], 0x20"),
     )
     .of(1, 128),
 ];
