@@ -6,38 +6,16 @@
 
 #[path = "../tests/support/ptx.rs"]
 mod launches;
+#[path = "support/moment.rs"]
+mod moment;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::time::{Duration, Instant};
+use moment::Moment;
+use std::time::Duration;
 use tegula_vgpu::launch::{Argument, Launch};
 use tegula_vgpu::memory::{Fill, GlobalMemory};
 use tegula_vgpu::ptx::Module;
-
-/// A point in time: the clock, and what the threads of this process have run so far.
-#[derive(Clone, Copy)]
-struct Moment(Instant, Option<Duration>);
-
-impl Moment {
-    fn now() -> Self {
-        let threads = std::fs::read_dir("/proc/self/task").ok().map(|threads| {
-            let times = threads.flatten().filter_map(|thread| {
-                let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-                text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
-            });
-            times.sum()
-        });
-        Self(Instant::now(), threads)
-    }
-
-    fn elapsed(self) -> Duration {
-        let now = Self::now();
-        match (self.1, now.1) {
-            (Some(before), Some(after)) if after > before => after - before,
-            _ => now.0 - self.0,
-        }
-    }
-}
 
 /// The fastest of some runs, and its lane operations. Each program has 64 KiB of `data`, zeroes, at `%rd1`.
 fn time(body: &str, grid: u32, block: u32, strict: bool) -> (Duration, u64) {
