@@ -470,7 +470,10 @@ impl Decoder {
         let place = if literal_middle { 2 } else { 1 };
         let second = self.short_vector(vsrc1, shapes.get(place).copied(), &mut op_sel, place as u32);
         inst.op_sel = op_sel;
-        inst.src[1] = second;
+        // Of dual-issue instructions, moves leave the field of the second source unused.
+        if shapes.len() > 1 {
+            inst.src[1] = second;
+        }
         self.first_source(inst, src0, shapes.first().copied(), words, literal)?;
         if shapes.contains(&Shape::Constant) {
             let value = match *literal {

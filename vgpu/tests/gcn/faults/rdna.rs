@@ -211,6 +211,18 @@ pub const FAULTS: &[Fault] = &[
     )
     .of(1, 32)
     .on("gfx1100"),
+    // A move beside another instruction has a field for a second source, which means nothing: v0 here.
+    Fault::new(
+        "a transcendental result moved at once beside another move (gfx1100)",
+        Hazard,
+        "v_cvt_f32_u32 v0, v0
+         v_mov_b32 v6, 1
+         v_exp_f32 v0, v0
+         v_dual_mov_b32 v3, <<v0||v1>> :: v_dual_mov_b32 v2, v6
+         global_store_b32 v1, v3, s[6:7]",
+    )
+    .of(1, 32)
+    .on("gfx1100"),
     Fault::new(
         "a transcendental result used after five other instructions (gfx1100)",
         Hazard,
