@@ -22,18 +22,19 @@ impl Arch {
     /// The processor that an ELF header's flags name (`EF_AMDGPU_MACH`).
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
         match flags & 0xff {
-            0x4c => Some(Self::Gfx942),
+            // Code for a generic processor (version 6) runs on each that it stands for.
+            0x4c | 0x5f => Some(Self::Gfx942),
             0x4f => Some(Self::Gfx950),
             // gfx1100 to gfx1102 share one instruction set, and so do gfx1200 and gfx1201.
-            0x41 | 0x46 | 0x47 => Some(Self::Gfx1100),
-            0x48 | 0x4e => Some(Self::Gfx1201),
+            0x41 | 0x46 | 0x47 | 0x54 => Some(Self::Gfx1100),
+            0x48 | 0x4e | 0x59 => Some(Self::Gfx1201),
             _ => None,
         }
     }
 
     /// LLVM's name of a processor that an ELF header's flags name, whether there is a machine for it or not.
     pub fn name_of_elf_flags(flags: u32) -> &'static str {
-        const NAMES: [(u32, &str); 27] = [
+        const NAMES: [(u32, &str); 29] = [
             (0x2c, "gfx900"),
             (0x2f, "gfx906"),
             (0x30, "gfx908"),
@@ -61,6 +62,8 @@ impl Arch {
             (0x4c, "gfx942"),
             (0x4f, "gfx950"),
             (0x5f, "gfx9-4-generic"),
+            (0x54, "gfx11-generic"),
+            (0x59, "gfx12-generic"),
         ];
         NAMES.iter().find(|(code, _)| *code == flags & 0xff).map_or("an unknown processor", |(_, name)| name)
     }
@@ -68,10 +71,10 @@ impl Arch {
     /// The processor with a name such as `gfx942`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.split(':').next()? {
-            "gfx942" => Some(Self::Gfx942),
+            "gfx942" | "gfx9-4-generic" => Some(Self::Gfx942),
             "gfx950" => Some(Self::Gfx950),
-            "gfx1100" | "gfx1101" | "gfx1102" => Some(Self::Gfx1100),
-            "gfx1200" | "gfx1201" => Some(Self::Gfx1201),
+            "gfx1100" | "gfx1101" | "gfx1102" | "gfx11-generic" => Some(Self::Gfx1100),
+            "gfx1200" | "gfx1201" | "gfx12-generic" => Some(Self::Gfx1201),
             _ => None,
         }
     }

@@ -12,6 +12,11 @@ const ARCHES: [&str; 4] = ["gfx942", "gfx950", "gfx1100", "gfx1201"];
 
 /// Compiles the kernels; `None` where Clang is missing.
 fn compile(arch: &str, level: &str) -> Result<Option<Module>> {
+    compile_version(arch, level, "5")
+}
+
+/// The same to a version of code objects.
+fn compile_version(arch: &str, level: &str, version: &str) -> Result<Option<Module>> {
     let bin = std::env::var_os("LLVM_BIN").map_or_else(|| PathBuf::from("/usr/lib/llvm-22/bin"), PathBuf::from);
     let clang = bin.join("clang");
     if !clang.exists() {
@@ -19,7 +24,7 @@ fn compile(arch: &str, level: &str) -> Result<Option<Module>> {
         return Ok(None);
     }
     let test = std::thread::current().name().unwrap_or("main").replace("::", "-");
-    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{arch}{level}.hsaco"));
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{arch}{level}-{version}.hsaco"));
     let output = Command::new(clang)
         .args([
             "-x",
@@ -30,7 +35,7 @@ fn compile(arch: &str, level: &str) -> Result<Option<Module>> {
             "-nogpulib",
             "-cl-fp32-correctly-rounded-divide-sqrt",
         ])
-        .args([&format!("-mcpu={arch}"), level, SOURCE, "-o"])
+        .args([&format!("-mcpu={arch}"), &format!("-mcode-object-version={version}"), level, SOURCE, "-o"])
         .arg(&out)
         .output()?;
     if !output.status.success() {
@@ -307,4 +312,25 @@ fn vectors() -> Result<()> {
         }
         Ok(())
     })
+}
+
+#[test]
+fn code_objects_of_every_version() -> Result<()> {
+    // The kernel asks for the sizes of the grid and the group, which are hidden arguments of one version and in the dispatch packet of
+    // another.
+    let input: Vec<f32> = (0..768).map(|n| (n * 37 % 101) as f32).collect();
+    let sums: Vec<f32> = input.chunks(256).map(|group| group.iter().sum()).collect();
+    for (version, arches) in [
+        ("4", &ARCHES[..]),
+        ("5", &ARCHES),
+        ("6", &["gfx942", "gfx950", "gfx1100", "gfx1201", "gfx9-4-generic", "gfx11-generic", "gfx12-generic"]),
+    ] {
+        for arch in arches {
+            let Some(module) = compile_version(arch, "-O2", version)? else { return Ok(()) };
+            let what = format!("{arch}, version {version}");
+            let got = run(&what, &module, "reduction", (3, 256), &[bytes(input.iter().copied())], 3, f32_of)?;
+            assert_eq!(got, sums, "{what}");
+        }
+    }
+    Ok(())
 }
