@@ -1,0 +1,1 @@
+"""Triton kernels that the virtual GPUs are checked with, by subject."""
