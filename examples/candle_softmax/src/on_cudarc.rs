@@ -39,9 +39,8 @@ pub fn softmax_last_dim<T: Float + HostElement>(
     // SAFETY: the elements lie in the slices, which was checked; cudarc frees slices in the order of the stream, behind
     // the kernel.
     let tensors = unsafe {
-        DeviceTensor::<T>::from_raw_unmanaged(&device, from, &extents, &strides).and_then(|x| {
-            Ok((x, DeviceTensor::<T>::from_raw_unmanaged(&device, to, &extents, &[extents[1], 1])?))
-        })
+        DeviceTensor::<T>::from_raw_unmanaged(&device, from, &extents, &strides)
+            .and_then(|x| Ok((x, DeviceTensor::<T>::from_raw_unmanaged(&device, to, &extents, &[extents[1], 1])?)))
     };
     let (x, mut y) = tensors.map_err(Error::wrap)?;
     let options = LaunchOptions::default().stream(&ours);

@@ -23,7 +23,8 @@ fn equal_to_candle_in_a_stream_of_cudarc() -> candle_core::Result<()> {
             drop(input);
             let found = Tensor::from_vec(stream.clone_dtoh(&output).expect("a copy"), x.shape(), &Device::Cpu)?;
             let theirs = candle_nn::ops::softmax_last_dim(&x.contiguous()?)?;
-            let difference = (found - theirs)?.abs()?.flatten_all()?.max(0)?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
+            let difference =
+                (found - theirs)?.abs()?.flatten_all()?.max(0)?.to_dtype(DType::F64)?.to_scalar::<f64>()?;
             assert!(difference <= 1e-6, "{shape:?}: {difference:e}");
         }
     }
