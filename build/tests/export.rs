@@ -1,4 +1,4 @@
-//! Exported kernels in programs in C: built with the system's compiler, run on the CPU, and on a stand-in for CUDA.
+//! Exported kernels in programs in C: built with the system's compiler, run on the CPU, and on the stand-ins of CUDA and HIP.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::path::{Path, PathBuf};
@@ -38,7 +38,9 @@ fn exported(folder: &Path, name: &str, function: &Function, targets: &[&str]) {
 /// Compiles a program in C with all warnings as errors.
 fn compile(folder: &Path, main: &str, names: &[&str], flags: &[&str]) -> PathBuf {
     let program = folder.join("program");
-    std::fs::write(folder.join("main.c"), main).expect("the folder can be written");
+    for (name, text) in [("main.c", main), ("check.h", include_str!("export/check.h"))] {
+        std::fs::write(folder.join(name), text).expect("the folder can be written");
+    }
     let mut cc = Command::new("cc");
     cc.current_dir(folder).args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "program", "main.c"]);
     cc.args(flags);
@@ -84,37 +86,102 @@ fn kernels_with_scalars_and_a_grid_are_called_with_them() {
     assert_eq!(run(&program, |_| {}).trim(), "ok");
 }
 
-/// Without a driver the program runs, and is told so; with one that is found it launches on the GPU. Here the driver is
-/// the stand-in `libcuda.so.1` over a virtual GPU, if it was built (`cargo build -p tegula-vgpu-cuda`).
+/// Exports `add` for GPUs, and compiles a program in C against it.
+fn program_for_gpus(folder: &Path, main: &str) -> PathBuf {
+    let add = build("add", BuildOptions::default(), Class::Any);
+    exported(folder, "add_f32", &add, &["sm_80", "sm_90a", "gfx90a", "gfx942"]);
+    for file in ["add_f32.sm_80.ptx", "add_f32.sm_90a.ptx", "add_f32.gfx942.co", "add_f32.hipfb", "tegula.h"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    compile(folder, main, &["add_f32"], &[])
+}
+
+/// Without a driver a program runs, and is told so.
+fn assert_runs_alone(program: &Path, on_a_device: &str) {
+    let nowhere = tempfile::tempdir().expect("a folder");
+    let alone = run(program, |c| _ = c.env("LD_LIBRARY_PATH", nowhere.path()).current_dir(folder_of(program)));
+    assert!(alone.contains("no driver") || alone.contains(on_a_device), "{alone}");
+}
+
+fn folder_of(program: &Path) -> &Path {
+    program.parent().expect("it is in a folder")
+}
+
+/// Runs a program on the stand-in of a GPU's model.
+fn run_on(program: &Path, model: &str) -> String {
+    let libraries = tegula_vgpu_driver::testing::library_dir().expect("the stand-ins are dev-dependencies");
+    run(program, |c| _ = c.env("LD_LIBRARY_PATH", libraries).env("VGPU_MODEL", model).current_dir(folder_of(program)))
+}
+
 #[test]
 fn a_program_in_c_launches_on_cuda() {
     let folder = tempfile::tempdir().expect("a folder");
-    let add = build("add", BuildOptions::default(), Class::Any);
-    exported(folder.path(), "add_f32", &add, &["sm_80", "sm_90a", "gfx942"]);
-    for file in ["add_f32.sm_80.ptx", "add_f32.sm_90a.ptx", "add_f32.gfx942.co", "tegula.h"] {
-        assert!(folder.path().join(file).exists(), "{file}");
-    }
-    let program = compile(folder.path(), include_str!("export/cuda.c"), &["add_f32"], &[]);
-    let nowhere = tempfile::tempdir().expect("a folder");
-    let alone = run(&program, |c| _ = c.env("LD_LIBRARY_PATH", nowhere.path()));
-    assert!(alone.contains("no driver") || alone.contains("ok on sm_"), "{alone}");
-
-    let Some(stand_in) = stand_in() else {
-        println!("no stand-in for libcuda was built: not launched");
-        return;
-    };
-    std::os::unix::fs::symlink(stand_in, nowhere.path().join("libcuda.so.1")).expect("a link");
+    let program = program_for_gpus(folder.path(), include_str!("export/cuda.c"));
+    assert_runs_alone(&program, "ok on sm_");
     for (model, architecture) in [("a100", "ok on sm_80"), ("h100", "ok on sm_90")] {
-        let out = run(&program, |c| _ = c.env("LD_LIBRARY_PATH", nowhere.path()).env("VGPU_MODEL", model));
+        let out = run_on(&program, model);
         assert!(out.contains(architecture), "{model}: {out}");
     }
 }
 
-/// The library that `cargo build` makes of the crate `tegula-vgpu-cuda`.
-fn stand_in() -> Option<PathBuf> {
-    let program = std::env::current_exe().expect("this program has a path");
-    let folder = program.parent()?.parent()?;
-    [folder.join("libcuda.so"), folder.join("deps/libcuda.so")].into_iter().find(|p| p.exists())
+#[test]
+fn a_program_in_c_launches_on_hip() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = program_for_gpus(folder.path(), include_str!("export/hip.c"));
+    assert_runs_alone(&program, "ok on HIP");
+    let out = run_on(&program, "mi300x");
+    assert!(out.contains("ok on HIP"), "{out}");
+}
+
+/// The bundle holds what Clang's bundler finds in it, where that is installed (Debian: `clang-tools-22`).
+#[test]
+fn bundles_are_those_of_clang() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let add = build("add", BuildOptions::default(), Class::Any);
+    exported(folder.path(), "add", &add, &["gfx942", "gfx1100"]);
+    let read = |file: &str| std::fs::read(folder.path().join(file)).expect("it was exported");
+    let bundle = read("add.hipfb");
+    assert!(bundle.starts_with(b"__CLANG_OFFLOAD_BUNDLE__\x03"));
+    for object in [read("add.gfx942.co"), read("add.gfx1100.co")] {
+        let at = bundle.chunks(4096).position(|c| object.starts_with(c) || c.starts_with(&object));
+        let at = 4096 * at.expect("the code object is in the bundle, at a page");
+        assert_eq!(bundle[at..at + object.len()], object);
+    }
+
+    let tools = ["/usr/lib/llvm-22/bin/clang-offload-bundler", "clang-offload-bundler-22", "clang-offload-bundler"];
+    let bundler = |args: &[&str]| {
+        let run = |tool| Command::new(tool).current_dir(folder.path()).arg("--type=o").args(args).output();
+        let output = std::env::var_os("TEGULA_BUNDLER").map_or_else(
+            || tools.iter().find_map(|tool| run(std::ffi::OsString::from(tool)).ok()),
+            |tool| Some(run(tool).expect("the bundler starts")),
+        )?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let Some(listed) = bundler(&["--list", "--input=add.hipfb"]) else {
+        return println!("no clang-offload-bundler: its view of the bundle is not compared");
+    };
+    for entry in ["hipv4-amdgcn-amd-amdhsa--gfx942", "hipv4-amdgcn-amd-amdhsa--gfx1100"] {
+        assert!(listed.lines().any(|l| l == entry), "{listed}");
+    }
+    let target = "--targets=hipv4-amdgcn-amd-amdhsa--gfx942";
+    bundler(&["--unbundle", target, "--input=add.hipfb", "--output=back.co"]).expect("it was there a moment ago");
+    assert_eq!(read("back.co"), read("add.gfx942.co"));
+}
+
+/// With NVIDIA's tool `fatbinary` (`scripts/fetch-ptxas`), code for its GPUs comes as a fatbin as well.
+#[test]
+fn fatbins_are_written_where_the_tool_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let add = build("add", BuildOptions::default(), Class::Any);
+    exported(folder.path(), "add", &add, &["sm_80", "sm_90a"]);
+    let fatbin = std::fs::read(folder.path().join("add.fatbin"));
+    if tegula_codegen_nvptx::ptxas::find_tool("fatbinary", "TEGULA_FATBINARY").is_none() {
+        assert!(fatbin.is_err(), "nobody could write it");
+        return println!("no fatbinary: no fatbin");
+    }
+    let fatbin = fatbin.expect("it was exported");
+    assert_eq!(fatbin[..4], 0xba55_ed50_u32.to_le_bytes());
 }
 
 #[test]

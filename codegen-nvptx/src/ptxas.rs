@@ -36,14 +36,19 @@ pub struct Assembled {
 
 /// Where `ptxas` is: `TEGULA_PTXAS`, `.cache/ptxas/ptxas` in this folder or one above, or on the path.
 pub fn find() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("TEGULA_PTXAS") {
+    find_tool("ptxas", "TEGULA_PTXAS")
+}
+
+/// Where a tool of NVIDIA's is, as [`find`] looks for `ptxas`: `variable`, `.cache/ptxas`, or on the path.
+pub fn find_tool(name: &str, variable: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());
     }
     let here = std::env::current_dir().unwrap_or_default();
-    let cached = here.ancestors().map(|folder| folder.join(".cache/ptxas/ptxas")).find(|path| path.is_file());
+    let cached = here.ancestors().map(|folder| folder.join(".cache/ptxas").join(name)).find(|path| path.is_file());
     let on_path = || {
         std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-            .map(|folder| folder.join("ptxas"))
+            .map(|folder| folder.join(name))
             .find(|path| path.is_file())
     };
     cached.or_else(on_path)

@@ -6,8 +6,12 @@
 //! | `NAME.h`, `NAME.c` | a function for each kind of device; the code for GPUs is in there |
 //! | `NAME.o` | the code for the CPU |
 //! | `NAME.ARCH.ptx`, `NAME.ARCH.co` | the code for GPUs, for hosts that launch it by themselves |
+//! | `NAME.hipfb` | the code of all AMD architectures, of which HIP takes what is for its device |
+//! | `NAME.fatbin` | the code of all NVIDIA architectures, where NVIDIA's tool `fatbinary` is found |
 
+mod bundle;
 mod c;
+mod fatbin;
 
 use std::path::{Path, PathBuf};
 
@@ -50,6 +54,19 @@ pub fn export(name: &str, function: &Function, targets: &[Target]) -> Result<Vec
         File { name: format!("{name}.h"), bytes: c::header(name, function, &compiled).into_bytes() },
         File { name: format!("{name}.c"), bytes: c::launcher(name, function, &compiled).map_err(failed)?.into_bytes() },
     ];
+    let of = |format: Format| -> Vec<(&str, &[u8])> {
+        let kernels = compiled.iter().map(|k| &k.artifact).filter(|a| a.format == format);
+        kernels.map(|a| (a.target.as_str(), &a.code[..])).collect()
+    };
+    let (ptx, objects) = (of(Format::Ptx), of(Format::CodeObject));
+    if !objects.is_empty() {
+        files.push(File { name: format!("{name}.hipfb"), bytes: bundle::bundle(&objects) });
+    }
+    if !ptx.is_empty()
+        && let Some(bytes) = fatbin::fatbin(&ptx).map_err(failed)?
+    {
+        files.push(File { name: format!("{name}.fatbin"), bytes });
+    }
     for kernel in compiled {
         let target = &kernel.artifact.target;
         let file = match (&kernel.artifact.entry, kernel.artifact.format) {

@@ -7,13 +7,7 @@
 #include "add_any.h"
 #include "softmax_f32.h"
 
-#define CHECK(c)                                                                                                       \
-    do {                                                                                                               \
-        if (!(c)) {                                                                                                    \
-            printf("line %d: %s\n", __LINE__, #c);                                                                     \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
 
 static _Alignas(64) float x[3000], y[3000], z[3000];
 

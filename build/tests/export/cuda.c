@@ -6,13 +6,8 @@
 
 #include "add_f32.h"
 
-#define CHECK(c)                                                                                                       \
-    do {                                                                                                               \
-        if (!(c)) {                                                                                                    \
-            printf("line %d: %s: %s\n", __LINE__, #c, add_f32_error());                                                \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#define CHECK_ERROR add_f32_error
+#include "check.h"
 
 typedef unsigned long long address;
 

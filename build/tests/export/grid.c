@@ -6,13 +6,7 @@
 #include "dropout_f32.h"
 #include "softmax_long.h"
 
-#define CHECK(c)                                                                                                       \
-    do {                                                                                                               \
-        if (!(c)) {                                                                                                    \
-            printf("line %d: %s\n", __LINE__, #c);                                                                     \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
 
 static float x[4000], y[4000];
 
