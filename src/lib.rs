@@ -15,7 +15,7 @@
 
 pub use tegula_ir as ir;
 pub use tegula_lang as lang;
-pub use tegula_macros::{Staged, device, kernel};
+pub use tegula_macros::{Staged, device, kernel, tuning};
 pub use tegula_runtime as runtime;
 pub use tegula_runtime::{Device, Error, Result};
 pub use tegula_tuner as tuner;
@@ -34,7 +34,7 @@ pub mod __private {
 
 /// Everything a kernel and its host side need.
 pub mod prelude {
-    pub use crate::{Staged, device, kernel};
+    pub use crate::{Staged, device, kernel, tuning};
     pub use tegula_lang::prelude::*;
     pub use tegula_runtime::{Device, Launch, WarmUp};
     pub use tegula_tuner::{Records, Tuned};

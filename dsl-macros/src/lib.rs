@@ -6,6 +6,7 @@
 //! | `device` | `#[device]` helpers |
 //! | `staged` | `#[derive(Staged)]` |
 //! | `rewrite` | control flow, comparisons and literals in a body |
+//! | `tuning` | what the tuner may choose from |
 //! | `path` | where generated code finds the language |
 
 mod device;
@@ -13,6 +14,7 @@ mod kernel;
 mod path;
 mod rewrite;
 mod staged;
+mod tuning;
 
 use proc_macro::TokenStream;
 
@@ -31,7 +33,7 @@ use proc_macro::TokenStream;
 ///
 /// Options: `defaults(BM = 128, BN = 64)` for the sizes of dims, `dtypes(T = [f16, f32])` for the element types
 /// that tools list, `warps = 8`, `stages = 3`, `tune(BM = [64, 128], warps = [4, 8], when(BM * BN <= 16384))` for what
-/// the tuner may choose from, `crate = path` where the language is not at `::tegula`.
+/// the tuner may choose from or `tune = NAME` for a constant made by [`tuning!`], `crate = path` where the language is not at `::tegula`.
 #[proc_macro_attribute]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(options.into(), item.into()).into()
@@ -42,6 +44,14 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device(options: TokenStream, item: TokenStream) -> TokenStream {
     device::expand(options.into(), item.into()).into()
+}
+
+/// What the tuner may choose from, under a name that kernels share:
+/// `const TILES: Tuning = tuning!(BM = [64, 128], BN = [64, 128], warps = [4, 8], when(BM * BN <= 16384));` for
+/// `#[kernel(tune = TILES)]`. `crate = path,` stands in front where the language is not at `::tegula`.
+#[proc_macro]
+pub fn tuning(input: TokenStream) -> TokenStream {
+    tuning::expand(input.into()).into()
 }
 
 /// Lets loops and branches of a kernel carry a struct made of tiles and scalars.

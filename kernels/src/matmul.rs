@@ -3,6 +3,17 @@
 use strum::EnumString;
 use tegula::prelude::*;
 
+/// What the tuner may choose for a product.
+const TILES: Tuning = tuning!(
+    BM = [32, 64, 128],
+    BN = [32, 64, 128, 256],
+    BK = [32, 64, 128],
+    warps = [4, 8],
+    stages = [2, 3],
+    when(BM * BN >= 32 * 64),
+    when(BM * BN <= 128 * 128)
+);
+
 /// The product of row block `i` of `a` and column block `j` of `b`, accumulated along K.
 #[device]
 fn product<T: Float, BM: Dim, BN: Dim, BK: Dim>(
@@ -19,22 +30,14 @@ fn product<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 }
 
 /// `c = a · b` for `a` of M×K and `b` of K×N, with any strides.
-#[kernel(
-    defaults(BM = 64, BN = 64, BK = 32),
-    tune(BM = [32, 64, 128], BN = [32, 64, 128, 256], BK = [32, 64, 128], warps = [4, 8], stages = [2, 3],
-        when(BM * BN >= 32 * 64), when(BM * BN <= 128 * 128))
-)]
+#[kernel(defaults(BM = 64, BN = 64, BK = 32), tune = TILES)]
 pub fn matmul<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
     let [i, j] = c.index();
     c.store(product::<T, BM, BN, BK>(a, b, i, j).cast());
 }
 
 /// `c = a · bᵀ` for `b` stored as N×K.
-#[kernel(
-    defaults(BM = 64, BN = 64, BK = 32),
-    tune(BM = [32, 64, 128], BN = [32, 64, 128, 256], BK = [32, 64, 128], warps = [4, 8], stages = [2, 3],
-        when(BM * BN >= 32 * 64), when(BM * BN <= 128 * 128))
-)]
+#[kernel(defaults(BM = 64, BN = 64, BK = 32), tune = TILES)]
 pub fn matmul_nt<T: Float, BM: Dim, BN: Dim, BK: Dim>(a: &Tensor<T, 2>, b: &Tensor<T, 2>, c: &mut Tiles<T, (BM, BN)>) {
     let [i, j] = c.index();
     c.store(product::<T, BM, BN, BK>(a, &b.transpose(), i, j).cast());
@@ -68,11 +71,7 @@ fn matmul_with<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 }
 
 /// `c = activation(a · b + bias)`, the bias one value a column.
-#[kernel(
-    defaults(BM = 64, BN = 64, BK = 32),
-    tune(BM = [32, 64, 128], BN = [32, 64, 128, 256], BK = [32, 64, 128], warps = [4, 8], stages = [2, 3],
-        when(BM * BN >= 32 * 64), when(BM * BN <= 128 * 128))
-)]
+#[kernel(defaults(BM = 64, BN = 64, BK = 32), tune = TILES)]
 pub fn matmul_bias<T: Float, BM: Dim, BN: Dim, BK: Dim>(
     a: &Tensor<T, 2>,
     b: &Tensor<T, 2>,
@@ -92,11 +91,7 @@ pub fn matmul_bias<T: Float, BM: Dim, BN: Dim, BK: Dim>(
 }
 
 /// `c[n] = a[n] · b[n]` for each of a batch of matrices.
-#[kernel(
-    defaults(BM = 64, BN = 64, BK = 32),
-    tune(BM = [32, 64, 128], BN = [32, 64, 128, 256], BK = [32, 64, 128], warps = [4, 8], stages = [2, 3],
-        when(BM * BN >= 32 * 64), when(BM * BN <= 128 * 128))
-)]
+#[kernel(defaults(BM = 64, BN = 64, BK = 32), tune = TILES)]
 pub fn matmul_batched<T: Float, BM: Dim, BN: Dim, BK: Dim>(
     a: &Tensor<T, 3>,
     b: &Tensor<T, 3>,

@@ -32,6 +32,7 @@ pub mod prelude {
         Signed, U4, bf16, f16,
     };
     pub use crate::kernel::Kernel;
+    pub use crate::kernel::info::Tuning;
     pub use crate::ops::compare::select;
     pub use crate::ops::create::{arange, arange_along, arange_from, full, ones, scalar, zeros};
     pub use crate::ops::dot::{dot, dot_batched, dot_mixed, dot_with};

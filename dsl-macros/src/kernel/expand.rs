@@ -412,7 +412,8 @@ fn listing(
     };
     let (warps, stages) = (optional(&options.warps), optional(&options.stages));
     let instances = instances(sig, options, name, private);
-    let tuning = tuning(options, private);
+    let dim_names: Vec<_> = sig.dims.iter().map(|d| &d.name).collect();
+    let tuning = options.tune.expand(&dim_names, private);
     quote! {
         #(#cfgs)*
         impl #private::Listed for #name::Listing {
@@ -432,30 +433,6 @@ fn listing(
                 tuning: #tuning,
                 instances: || { #instances },
             };
-        }
-    }
-}
-
-/// What the tuner may choose from.
-fn tuning(options: &Options, private: &TokenStream) -> TokenStream {
-    let axes = options.tune.axes.iter().map(|(name, values)| {
-        let name = name.to_string();
-        quote!(#private::TuningAxis { name: #name, values: &[#(#values),*] })
-    });
-    // Products of extents in a condition must not overflow.
-    let bindings = options.tune.axes.iter().enumerate().map(|(i, (name, _))| {
-        quote!(#[allow(non_snake_case, unused_variables)] let #name = ::core::primitive::u64::from(values[#i]);)
-    });
-    let conditions = &options.tune.conditions;
-    let body = if conditions.is_empty() { quote!(true) } else { quote!(#((#conditions))&&*) };
-    quote! {
-        #private::Tuning {
-            axes: &[#(#axes),*],
-            fits: |values| {
-                #(#bindings)*
-                let _ = values;
-                #body
-            },
         }
     }
 }

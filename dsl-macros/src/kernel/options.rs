@@ -3,9 +3,10 @@
 use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Expr, LitInt, Token, Type, bracketed, parenthesized};
+use syn::{LitInt, Token, Type, bracketed, parenthesized};
 
 use crate::path::Crate;
+use crate::tuning::{Space, Tune};
 
 /// What stands in the attribute.
 pub struct Options {
@@ -23,38 +24,6 @@ pub struct Options {
     pub tune: Tune,
 }
 
-/// `tune(BM = [64, 128], warps = [4, 8], when(BM * BN <= 16384))`.
-#[derive(Default)]
-pub struct Tune {
-    /// The values of each dim, of `warps` and of `stages`.
-    pub axes: Vec<(Ident, Vec<LitInt>)>,
-    /// What a combination must meet.
-    pub conditions: Vec<Expr>,
-}
-
-impl Parse for Tune {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut tune = Self::default();
-        while !input.is_empty() {
-            let name: Ident = input.parse()?;
-            let content;
-            if name == "when" {
-                parenthesized!(content in input);
-                tune.conditions.push(content.parse()?);
-            } else {
-                input.parse::<Token![=]>()?;
-                bracketed!(content in input);
-                let values = Punctuated::<LitInt, Token![,]>::parse_terminated(&content)?;
-                tune.axes.push((name, values.into_iter().collect()));
-            }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
-        }
-        Ok(tune)
-    }
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -63,7 +32,7 @@ impl Default for Options {
             dtypes: Vec::new(),
             warps: None,
             stages: None,
-            tune: Tune::default(),
+            tune: Tune::Here(Space::default()),
         }
     }
 }
@@ -101,9 +70,7 @@ impl Parse for Options {
                         options.dtypes.extend(pairs);
                     }
                     "tune" => {
-                        let content;
-                        parenthesized!(content in input);
-                        options.tune = content.parse()?;
+                        options.tune = Tune::parse(input)?;
                     }
                     "warps" => {
                         input.parse::<Token![=]>()?;

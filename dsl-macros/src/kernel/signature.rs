@@ -157,28 +157,8 @@ impl Signature {
                 errors.push(size, "the size of a dim is 1 to 4294967295");
             }
         }
-        for (i, (name, values)) in options.tune.axes.iter().enumerate() {
-            if !known(name, &this) && name != "warps" && name != "stages" {
-                errors.push(
-                    name,
-                    format!("`{name}` is not a dim of this kernel; the tuner chooses dims, `warps` and `stages`"),
-                );
-            }
-            if options.tune.axes[..i].iter().any(|(n, _)| n == name) {
-                errors.push(name, format!("the values of `{name}` are given twice"));
-            }
-            if values.is_empty() {
-                errors.push(name, format!("name at least one value for `{name}`"));
-            }
-            for value in values {
-                let n = value.base10_parse::<u32>().unwrap_or(0);
-                if n == 0 {
-                    errors.push(value, "a value to choose from is 1 to 4294967295");
-                } else if name == "warps" && !(n.is_power_of_two() && n <= 32) {
-                    errors.push(value, "the number of warps is 1, 2, 4, 8, 16 or 32");
-                }
-            }
-        }
+        let dims: Vec<_> = this.dims.iter().map(|d| &d.name).collect();
+        options.tune.check(&dims, errors);
         for (name, types) in &options.dtypes {
             if !this.types.iter().any(|t| t.ident == *name) {
                 errors.push(name, format!("`{name}` is not an element-type parameter of this kernel"));

@@ -141,6 +141,36 @@ pub struct Tuning {
     pub fits: fn(&[u32]) -> bool,
 }
 
+impl Tuning {
+    /// The same. A kernel whose dims lack one of its axes does not compile.
+    #[must_use]
+    pub const fn of_kernel(self, dims: &[&str]) -> Self {
+        let mut axis = 0;
+        while axis < self.axes.len() {
+            let name = self.axes[axis].name;
+            let mut known = is_same(name, "warps") || is_same(name, "stages");
+            let mut dim = 0;
+            while dim < dims.len() {
+                known |= is_same(name, dims[dim]);
+                dim += 1;
+            }
+            assert!(known, "the space given by `tune = ...` chooses something that is not a dim of this kernel");
+            axis += 1;
+        }
+        self
+    }
+}
+
+/// Equality of texts, in a constant.
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// An axis of a [`Tuning`].
 #[derive(Clone, Copy, Debug)]
 pub struct TuningAxis {
