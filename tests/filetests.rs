@@ -16,7 +16,6 @@ fn main() {
     let runner: &'static Runner = Box::leak(Box::new(Runner {
         registry: Registry::builtin(),
         executors: vec![Box::new(Interpreter::new()), Box::new(CpuExecutor::default())],
-        compile: None,
     }));
     let bless = std::env::var_os("TEGULA_BLESS").is_some();
     let files = collect(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));

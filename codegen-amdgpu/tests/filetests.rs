@@ -7,8 +7,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tegula_codegen::target::Architecture;
 use tegula_codegen_amdgpu::{Options, compile};
 use tegula_ir::function::Function;
-use tegula_ir::testing::filetest::{Command, TestFile, collect};
-use tegula_ir::text::parse_module;
+use tegula_ir::testing::filetest::CompileTest;
 
 /// LLVM's tool that reads the notes of code objects.
 const READELF: &str = "/usr/lib/llvm-22/bin/llvm-readelf";
@@ -19,46 +18,16 @@ fn main() {
     if !readelf.is_file() {
         println!("SKIPPED: {READELF} is missing, so the metadata of code objects is not read back");
     }
-    let files = collect(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
-    let mut trials = Vec::new();
-    for path in files {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        for target in marked_targets(&text) {
-            let name = format!("{} {target}", path.strip_prefix(&root).unwrap_or(&path).display());
-            let text = text.clone();
-            trials.push(Trial::test(name.clone(), move || {
-                for function in parse_module(&text, &name).map_err(|e| Failed::from(e.to_string()))?.functions {
-                    check(function, &target).map_err(Failed::from)?;
-                }
-                Ok(())
-            }));
-        }
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let tests = CompileTest::collect(&root, |target| target.starts_with("gfx")).unwrap_or_else(|e| panic!("{e}"));
+    let trials =
+        tests.into_iter().map(|test| Trial::test(test.name.clone(), move || test.run(check).map_err(Failed::from)));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
 }
 
-/// The AMD targets that a file is to be compiled for.
-fn marked_targets(text: &str) -> Vec<String> {
-    let is_amd = |target: &&String| target.starts_with("gfx");
-    match TestFile::parse(text) {
-        Ok(file) => file
-            .commands
-            .iter()
-            .filter_map(|command| match command {
-                Command::Compile(targets) => Some(targets.iter().filter(is_amd).cloned()),
-                _ => None,
-            })
-            .flatten()
-            .collect(),
-        Err(_) => Vec::new(),
-    }
-}
-
-fn check(function: Function, target: &str) -> Result<(), String> {
-    let name = function.name.clone();
+fn check(function: &Function, target: &str) -> Result<(), String> {
     let architecture = Architecture::by_name(target).map_err(|e| e.to_string())?;
     let options = Options { keep_assembly: std::env::var_os("TEGULA_SHOW").is_some(), ..Options::default() };
-    let compiled = compile(&function, target, &options).map_err(|e| format!("@{name}: {e}"))?;
+    let compiled = compile(function, target, &options).map_err(|e| e.to_string())?;
     if let Some(assembly) = &compiled.assembly {
         println!("{assembly}");
     }
@@ -74,21 +43,21 @@ fn check(function: Function, target: &str) -> Result<(), String> {
         format!(".group_segment_fixed_size: {}", info.static_shared),
         format!(".max_flat_workgroup_size: {}", info.threads),
         format!(".wavefront_size: {}", architecture.warp_size),
-        format!(".symbol:         '{name}.kd'"),
+        format!(".symbol:         '{}.kd'", function.name),
     ] {
         let found = notes.contains(&expected) || notes.contains(&expected.replace('\'', ""));
         if !found {
-            return Err(format!("@{name}: the metadata lacks `{expected}`:\n{notes}"));
+            return Err(format!("the metadata lacks `{expected}`:\n{notes}"));
         }
     }
     // Explicit arguments stand in the notes as listed.
     let offsets: Vec<u32> = note_values(&notes, ".offset:").into_iter().take(info.params.len()).collect();
     let wanted: Vec<u32> = info.params.iter().map(|p| p.offset).collect();
     if offsets != wanted {
-        return Err(format!("@{name}: arguments at {offsets:?}, expected {wanted:?}\n{notes}"));
+        return Err(format!("arguments at {offsets:?}, expected {wanted:?}\n{notes}"));
     }
     if note_values(&notes, ".vgpr_spill_count:") != [0] {
-        return Err(format!("@{name}: registers are spilled\n{notes}"));
+        return Err(format!("registers are spilled\n{notes}"));
     }
     Ok(())
 }

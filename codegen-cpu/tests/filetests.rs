@@ -31,7 +31,6 @@ fn main() {
         let runner: &'static Runner = Box::leak(Box::new(Runner {
             registry: Registry::builtin(),
             executors: vec![Box::new(Cpu(CpuExecutor::new(options, 1)))],
-            compile: None,
         }));
         for path in files.clone() {
             let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();

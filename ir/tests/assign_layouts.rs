@@ -115,7 +115,6 @@ fn laid_out_kernels_compute_the_same() {
     let runner = Runner {
         registry: Registry::builtin(),
         executors: vec![Box::new(LaidOutInterpreter { lanes: 32 }), Box::new(LaidOutInterpreter { lanes: 64 })],
-        compile: None,
     };
     let files =
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/filetests/run")).expect("the folder is there");

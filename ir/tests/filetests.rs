@@ -13,11 +13,8 @@ use tegula_ir::testing::filetest::{Runner, collect};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/filetests");
-    let runner: &'static Runner = Box::leak(Box::new(Runner {
-        registry: Registry::builtin(),
-        executors: vec![Box::new(Interpreter::new())],
-        compile: None,
-    }));
+    let runner: &'static Runner =
+        Box::leak(Box::new(Runner { registry: Registry::builtin(), executors: vec![Box::new(Interpreter::new())] }));
     let bless = std::env::var_os("TEGULA_BLESS").is_some();
     let files = collect(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
     let trials = files.into_iter().map(|path| {

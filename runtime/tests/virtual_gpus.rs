@@ -18,7 +18,6 @@ fn main() {
             registry: Registry::builtin(),
             // The wording of errors is the interpreter's, which comes first.
             executors: vec![Box::new(Interpreter::new()), Box::new(gpu)],
-            compile: None,
         }));
         for path in &files {
             let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

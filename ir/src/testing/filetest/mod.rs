@@ -23,7 +23,7 @@
 //! | `test verify` | is valid, or gives these errors |
 //! | `test pass a,b{c=1}` | the pass list gives this text, or this error |
 //! | `test run [names]` | each run gives these values, on the executors named or on all there are |
-//! | `test compile targets` | compiles for these targets |
+//! | `test compile targets` | is valid, and compiles for these targets ([`CompileTest`]) |
 //!
 //! A run is `; run`, perhaps with `grid 2x1x1`, `kernel @name` and `tol 1e-6` behind it, then the arguments by the
 //! names of the parameters ([`super::value`] has their form), then what is expected: `%y -> values` for each tensor
@@ -37,14 +37,17 @@
 //! |---|---|
 //! | `file` | the parts of a file; rewriting what is expected |
 //! | `runner` | the commands |
+//! | `compile` | what is to be compiled, for the tests of code generators |
 //! | `run` | runs: arguments, execution, comparison |
 
+mod compile;
 mod file;
 mod run;
 mod runner;
 
+pub use compile::CompileTest;
 pub use file::{Command, TestFile};
-pub use runner::{Compile, Runner};
+pub use runner::Runner;
 
 use std::path::{Path, PathBuf};
 

@@ -6,13 +6,10 @@ use super::file::{Command, TestFile};
 use super::run::Run;
 use crate::diag::Diagnostic;
 use crate::exec::Executor;
-use crate::function::{Function, Module};
+use crate::function::Module;
 use crate::pass::{PassManager, Registry};
 use crate::text::{LocStyle, PrintOptions, parse_module, print_module};
 use crate::verify::verify_module;
-
-/// Compiles a function for a target named in a file.
-pub type Compile = Box<dyn Fn(&str, &Function) -> Result<(), String> + Send + Sync>;
 
 /// Checks files.
 pub struct Runner {
@@ -20,8 +17,6 @@ pub struct Runner {
     pub registry: Registry,
     /// Those that run kernels; the first is the one that expected values come from.
     pub executors: Vec<Box<dyn Executor + Send + Sync>>,
-    /// Compiles for GPUs; without it `test compile` does nothing.
-    pub compile: Option<Compile>,
 }
 
 impl Runner {
@@ -83,7 +78,8 @@ impl Runner {
                 if found == expected { Ok(()) } else { Err(difference(expected, &found)) }
             }
             Command::Run(executors) => self.runs(file, executors, name),
-            Command::Compile(targets) => self.compile(file, targets, name),
+            // Compiled by the tests of the code generators.
+            Command::Compile(_) => verify_module(&parse(&file.source, name)?).map_err(|e| diagnostics(&e)),
         }
     }
 
@@ -149,18 +145,6 @@ impl Runner {
                     run.compare(&outcome, &text.expected, i == 0)
                         .map_err(|e| format!("on {}, run at line {}: {e}", executor.name(), text.line))?;
                 }
-            }
-        }
-        Ok(())
-    }
-
-    fn compile(&self, file: &TestFile, targets: &[String], name: &str) -> Result<(), String> {
-        let module = parse(&file.source, name)?;
-        verify_module(&module).map_err(|e| diagnostics(&e))?;
-        let Some(compile) = &self.compile else { return Ok(()) };
-        for function in &module.functions {
-            for target in targets {
-                compile(target, function).map_err(|e| format!("@{} for {target}: {e}", function.name))?;
             }
         }
         Ok(())
