@@ -1,6 +1,6 @@
 //! Kernels on the CPU side by side with what else could compute the same: OpenBLAS, a loop in Rust, a copy.
 //!
-//! `cargo bench -p tegula-codegen-cpu [--bench cpu] [-- FILTER]`. Contenders take turns within one run. Times are medians
+//! `cargo bench --bench cpu [-- FILTER]`. Contenders take turns within one run. Times are medians
 //! of the rounds, a ratio is the median of its ratios in each round, so that it holds on a machine that others use too;
 //! `--cpu-time` counts the time that the process computed instead of the time that passed, for one thread on a crowded
 //! machine. OpenBLAS is looked for where
