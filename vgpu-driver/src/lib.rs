@@ -6,7 +6,7 @@
 //! - [`op`]: work that a stream does, [`copy`] among it; [`stream`]: streams as threads; [`event`]: points in them;
 //! - [`capture`] and [`graph`]: work recorded, and run as often as wanted;
 //! - [`report`]: what the sanitizer found; [`error`]: why a call failed;
-//! - [`ffi`]: what surrounds every function of a C interface; [`handle`]: the opaque pointers that C programs hold;
+//! - [`ffi`]: what surrounds every function of a C interface; [`abi`]: the C types that both have alike; [`handle`]: the opaque pointers that C programs hold;
 //! - [`testing`]: how tests find the libraries.
 //!
 //! It knows neither driver's interface: each stand-in turns its functions into calls of this crate, and errors into its codes.
