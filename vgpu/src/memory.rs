@@ -17,6 +17,10 @@ const FIRST_ADDRESS: u64 = 0x7_0000_0000;
 pub const ALLOCATION_ALIGN: u64 = 512;
 /// Unmapped bytes kept between two allocations, at least.
 const RED_ZONE: u64 = 64 << 10;
+/// Addresses below this are null pointers with an offset.
+const NULL_PAGE: u64 = 64 << 10;
+/// An address farther than this from every allocation has nothing to do with the nearest one.
+const NEAR: u64 = 1 << 20;
 /// Freed allocations that are remembered; of those freed before, only that nothing is there is known. A program that allocates again and
 /// again must not slow down its launches.
 const REMEMBERED: usize = 4096;
@@ -317,14 +321,29 @@ impl Allocation {
 /// Why an access did not hit memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// The nearest allocation's name, where there is any.
+    /// The nearest allocation's name, where one is near.
     pub allocation: Option<String>,
-    /// The address relative to its start.
+    /// The address relative to its start; the address itself where none is near.
     pub offset: i64,
     /// Its size.
     pub size: u64,
     /// Whether that allocation was hit, but had been freed.
     pub freed: bool,
+}
+
+impl Miss {
+    /// What is wrong with an access of `bytes` bytes, for people.
+    pub fn message(&self, bytes: usize) -> String {
+        let Self { allocation, offset, size, freed } = self;
+        match allocation {
+            Some(name) if *freed => format!("`{name}` was freed"),
+            Some(name) if *offset < 0 => format!("{} bytes before `{name}`", offset.unsigned_abs()),
+            Some(name) => format!("{bytes} bytes at offset {offset} of `{name}`, which has {size} bytes"),
+            None if *offset == 0 => "a null pointer".to_owned(),
+            None if (*offset as u64) < NULL_PAGE => "a null pointer with an offset".to_owned(),
+            None => "no memory is allocated near this address".to_owned(),
+        }
+    }
 }
 
 /// Remembers the allocation last hit. One per warp (or per instruction) makes [`Snapshot::locate`] cheap.
@@ -369,12 +388,10 @@ impl Snapshot {
             }
         }
         let next = self.allocations.get(after);
-        let nearest = match (before.map(|(_, a)| a), next) {
-            (Some(a), Some(b)) if b.base - address < address.saturating_sub(a.base + a.size) => Some(b),
-            (Some(a), _) => Some(a),
-            (None, b) => b,
-        };
-        Err(match nearest {
+        let behind = before.map(|(_, a)| (address.saturating_sub(a.base + a.size), a));
+        let ahead = next.map(|b| (b.base - address, b));
+        let nearest = behind.into_iter().chain(ahead).min_by_key(|&(distance, _)| distance);
+        Err(match nearest.filter(|&(distance, _)| distance <= NEAR).map(|(_, allocation)| allocation) {
             None => Miss { allocation: None, offset: address as i64, size: 0, freed: false },
             Some(a) => Miss {
                 allocation: Some(a.name.clone()),
@@ -572,6 +589,23 @@ mod tests {
         let miss = snapshot.locate(&mut cursor, b - 4, 4).unwrap_err();
         assert_eq!((miss.allocation.as_deref(), miss.offset), (Some("b"), -4));
         assert_eq!(snapshot.locate(&mut cursor, b + 96, 4), Ok((1, 96)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_miss_names_an_allocation_only_if_it_is_near() -> Result<()> {
+        let memory = GlobalMemory::default();
+        let a = memory.allocate("a", 10, Fill::Zero)?;
+        let snapshot = memory.snapshot();
+        let message = |address| snapshot.locate(&mut Cursor::default(), address, 4).unwrap_err().message(4);
+        assert_eq!(message(a + 8), "4 bytes at offset 8 of `a`, which has 10 bytes");
+        assert_eq!(message(a + NEAR), "4 bytes at offset 1048576 of `a`, which has 10 bytes");
+        assert_eq!(message(a - 4), "4 bytes before `a`");
+        for far in [a + 11 + NEAR, a - 1 - NEAR, u64::MAX] {
+            assert_eq!(message(far), "no memory is allocated near this address");
+        }
+        assert_eq!(message(0), "a null pointer");
+        assert_eq!(message(24), "a null pointer with an offset");
         Ok(())
     }
 

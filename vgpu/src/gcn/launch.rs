@@ -7,7 +7,7 @@ use crate::gcn::arch::Arch;
 use crate::gcn::descriptor::{KernelDescriptor, USER_REGISTERS};
 use crate::gcn::elf::{CodeObject, ElfKernel};
 use crate::gcn::exec::Hazards;
-use crate::gcn::exec::state::{Env, Group, Mode, PRIVATE_APERTURE, SHARED_APERTURE, Wave, WaveState};
+use crate::gcn::exec::state::{Env, Group, HOSTCALL_BUFFER, Mode, PRIVATE_APERTURE, SHARED_APERTURE, Wave, WaveState};
 use crate::gcn::inst::sreg;
 use crate::gcn::metadata::{ArgumentInfo, ArgumentKind};
 use crate::gcn::printf;
@@ -92,7 +92,8 @@ fn kernarg(kernel: &ElfKernel, launch: &Launch, prints: u64) -> Result<Vec<u8>> 
             "shared_base" => SHARED_APERTURE >> 32,
             "private_base" => PRIVATE_APERTURE >> 32,
             "printf_buffer" => prints,
-            // Whole workgroups only, no offsets; no buffers for calls of the host, heaps and queues.
+            "hostcall_buffer" => HOSTCALL_BUFFER.start,
+            // Whole workgroups only, no offsets; no heaps and queues.
             _ => 0,
         };
         let size = (arg.size as usize).min(8);

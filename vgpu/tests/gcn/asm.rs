@@ -21,25 +21,29 @@ pub struct Source<'a> {
     pub scratch: u32,
     /// More directives of the kernel descriptor.
     pub directives: &'a str,
+    /// The `.value_kind` of one more argument, which the runtime fills in.
+    pub hidden: Option<&'a str>,
 }
 
 impl<'a> Source<'a> {
     pub fn new(body: &'a str, pointers: usize) -> Self {
-        Self { arch: "gfx942", body, pointers, lds: 0, scratch: 0, directives: "" }
+        Self { arch: "gfx942", body, pointers, lds: 0, scratch: 0, directives: "", hidden: None }
     }
 
     fn text(&self) -> String {
         let cdna = self.arch.starts_with("gfx9");
         let specific = if cdna { ".amdhsa_accum_offset 128" } else { ".amdhsa_wavefront_size32 1" };
-        let args: String = (0..self.pointers)
-            .map(|n| {
+        let kinds = std::iter::repeat_n("global_buffer", self.pointers).chain(self.hidden);
+        let args: String = kinds
+            .enumerate()
+            .map(|(n, kind)| {
                 format!(
-                    "      - .address_space: global\n        .offset: {}\n        .size: 8\n        .value_kind: global_buffer\n",
+                    "      - .address_space: global\n        .offset: {}\n        .size: 8\n        .value_kind: {kind}\n",
                     n * 8
                 )
             })
             .collect();
-        let args = if self.pointers == 0 { String::new() } else { format!("    .args:\n{args}") };
+        let args = if args.is_empty() { args } else { format!("    .args:\n{args}") };
         format!(
             r#"    .amdgcn_target "amdgcn-amd-amdhsa--{arch}"
     .text
@@ -86,7 +90,7 @@ amdhsa.kernels:
             lds = self.lds,
             scratch = self.scratch,
             directives = self.directives,
-            kernarg = self.pointers * 8,
+            kernarg = (self.pointers + usize::from(self.hidden.is_some())) * 8,
             wave = if cdna { 64 } else { 32 },
         )
     }

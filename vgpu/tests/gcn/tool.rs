@@ -114,6 +114,40 @@ fn what_was_found_before_a_failure_is_told() -> Result<()> {
 }
 
 #[test]
+fn calls_of_the_host_are_refused_by_name() -> Result<()> {
+    let store = "
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32 v1, 2, v0
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v0, s[4:5]";
+    let call = format!(
+        "{store}
+        v_mov_b32 v2, 0
+        global_load_dwordx2 v[4:5], v2, s[6:7] offset:24
+        s_waitcnt vmcnt(0)
+        v_mov_b32 v6, v4"
+    );
+    let run = |body: &str| -> Result<Option<(tegula_vgpu::error::Result<()>, usize)>> {
+        let source = Source { hidden: Some("hidden_hostcall_buffer"), ..Source::new(body, 1) };
+        let Some(module) = source.load()? else { return Ok(None) };
+        let memory = GlobalMemory::default();
+        let out = memory.allocate("out", 256, Fill::Poison)?;
+        let launch = Launch::new("k").block([64, 1, 1]).arg(Argument::pointer(out));
+        let (result, outcome) = module.launch_on(&launch, &memory, None);
+        Ok(Some((result, outcome.findings.len())))
+    };
+    // To declare the argument does no harm.
+    let Some(quiet) = run(store)? else { return Ok(()) };
+    assert_eq!(quiet, (Ok(()), 0));
+    let Some((Err(Error::Unsupported { instruction, reason, .. }), 0)) = run(&call)? else {
+        return Err("a call of the host went through".into());
+    };
+    assert!(instruction.starts_with("global_load_dwordx2"), "{instruction}");
+    assert!(reason.contains("`hidden_hostcall_buffer`"), "{reason}");
+    Ok(())
+}
+
+#[test]
 fn the_library_traces() -> Result<()> {
     let Some(module) = Source::new(DOUBLE, 2).load()? else { return Ok(()) };
     let memory = GlobalMemory::default();

@@ -3,11 +3,11 @@
 use super::Cx;
 use super::atomic;
 use super::queue::Counter;
-use super::state::Lanes;
+use super::state::{HOSTCALL_BUFFER, Lanes};
 use crate::counters::{bank_conflicts, sectors};
 use crate::finding::{Address, Agent, FindingKind, OtherAccess, Space};
 use crate::gcn::decode::memory::{Act, AtomicOp, Half};
-use crate::gcn::inst::Kind;
+use crate::gcn::inst::{Inst, Kind};
 use crate::memory::Miss;
 use crate::sanitizer::{Action, GlobalConflict, SharedConflict, Site};
 
@@ -107,6 +107,11 @@ impl Touch<'_> {
     fn leaves(self, old: &[u8]) -> bool {
         matches!(self, Self::Write(new) if new == old)
     }
+}
+
+/// Whether it is a compare-and-swap.
+fn swaps(act: Act) -> bool {
+    matches!(act, Act::Atomic { op: AtomicOp::CmpSwap | AtomicOp::CmpSwapF, .. })
 }
 
 /// The set bits of a mask, lowest first.
@@ -620,14 +625,13 @@ impl Cx<'_> {
     /// Reports an access that hit no allocation.
     #[cold]
     pub(crate) fn find_miss(&mut self, pc: u32, lane: Option<u32>, space: Space, address: u64, len: usize, miss: Miss) {
+        if HOSTCALL_BUFFER.contains(&address) {
+            let reason = "calls of the host, as ROCm's `printf` and failed assertions make them by the hidden argument \
+                          `hidden_hostcall_buffer`, are not served";
+            return self.unsupported_at(pc, reason.to_owned());
+        }
         let kind = if miss.freed { FindingKind::UseAfterFree } else { FindingKind::OutOfBounds };
-        let message = match (&miss.allocation, miss.freed) {
-            (Some(name), true) => format!("`{name}` was freed"),
-            (Some(name), false) => {
-                format!("the access is outside `{name}` ({} bytes) at offset {}", miss.size, miss.offset)
-            }
-            (None, _) => "nothing is allocated".to_owned(),
-        };
+        let message = miss.message(len);
         let address = Address {
             space,
             address,
@@ -779,21 +783,37 @@ impl Cx<'_> {
         self.find(FindingKind::GlobalRace, access.pc, Some(lane as u32), Some(address), Some(other), message);
     }
 
-    /// Whether of two accesses one is a load and the other a compare-and-swap. Compilers begin the loops that make other atomic
-    /// operations of the latter with a plain load: what it reads is compared before it counts.
+    /// Whether of two accesses one is an atomic operation and the other a load with which a loop of compare-and-swap begins. Compilers
+    /// make other atomic operations of such loops, and begin them with a plain load: what it reads is compared before it counts.
     fn begins_exchange(&self, access: &Access, conflict: &GlobalConflict) -> bool {
-        let swaps = |act: Act| matches!(act, Act::Atomic { op: AtomicOp::CmpSwap | AtomicOp::CmpSwapF, .. });
-        let other = || {
-            let at = self.env.program.at(u64::from(conflict.other.pc) * 4)?;
-            match self.env.program.insts.get(at)?.kind {
-                Kind::Mem(op) => Some(op.act),
-                _ => None,
-            }
-        };
+        let other = conflict.other.pc * 4;
         match (access.act, conflict.action) {
-            (Act::Load { .. }, Action::Atomic) => other().is_some_and(swaps),
-            (act, Action::Read) => swaps(act),
+            (Act::Load { .. }, Action::Atomic) => {
+                self.mem_at(other).is_some_and(|(_, act)| swaps(act)) || self.is_compared(access.pc)
+            }
+            (act @ Act::Atomic { .. }, Action::Read) => swaps(act) || self.is_compared(other),
             _ => false,
+        }
+    }
+
+    /// Whether a compare-and-swap at the address that the load at `pc` reads from follows it closely.
+    fn is_compared(&self, pc: u32) -> bool {
+        // Loops that widen, add and round a small number in between have a few dozen instructions.
+        const REACH: usize = 64;
+        let Some((load, Act::Load { .. })) = self.mem_at(pc) else { return false };
+        let Some(at) = self.env.program.at(u64::from(pc)) else { return false };
+        let following = self.env.program.insts.iter().skip(at + 1).take(REACH);
+        following
+            .filter(|inst| matches!(inst.kind, Kind::Mem(op) if swaps(op.act)))
+            .any(|swap| swap.src[0] == load.src[0] && swap.saddr == load.saddr && swap.mem.offset == load.mem.offset)
+    }
+
+    /// The memory instruction at an address, and what it does.
+    fn mem_at(&self, pc: u32) -> Option<(&Inst, Act)> {
+        let inst = self.env.program.insts.get(self.env.program.at(u64::from(pc))?)?;
+        match inst.kind {
+            Kind::Mem(op) => Some((inst, op.act)),
+            _ => None,
         }
     }
 

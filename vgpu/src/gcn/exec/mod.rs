@@ -158,9 +158,15 @@ impl Cx<'_> {
     /// Stops the launch at an instruction that this machine does not have, or not in this form.
     #[cold]
     pub(crate) fn unsupported(&mut self, inst: &Inst, reason: String) {
+        self.unsupported_at(inst.pc, reason);
+    }
+
+    /// The same, for an access that was issued at `pc`.
+    #[cold]
+    pub(crate) fn unsupported_at(&mut self, pc: u32, reason: String) {
         self.flow = Flow::Fail(crate::error::Error::Unsupported {
-            instruction: self.env.text(inst.pc),
-            location: self.env.location(inst.pc),
+            instruction: self.env.text(pc),
+            location: self.env.location(pc),
             reason,
         });
     }

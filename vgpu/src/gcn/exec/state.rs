@@ -227,6 +227,9 @@ pub(crate) struct Env<'a> {
 pub(crate) const SHARED_APERTURE: u64 = 0x1_0000_0000_0000;
 /// Base of the scratch aperture.
 pub(crate) const PRIVATE_APERTURE: u64 = 0x2_0000_0000_0000;
+/// What `hidden_hostcall_buffer` points to. Nothing is ever allocated there: kernels that declare the argument run as long as they do not
+/// call the host, and whoever does is told so by name.
+pub(crate) const HOSTCALL_BUFFER: std::ops::Range<u64> = 0x3_0000_0000_0000..0x3_0000_0001_0000;
 /// Size of each.
 pub(crate) const APERTURE_BYTES: u64 = 1 << 32;
 

@@ -329,6 +329,7 @@ impl<'m> Decoder<'m> {
             };
             self.decode(&ret, 0, None)?;
         }
+        self.forget_padding(entry as usize);
         let range = &mut self.kernel.functions[index];
         range.entry = entry;
         range.words = before.0..self.kernel.words;
@@ -337,6 +338,18 @@ impl<'m> Decoder<'m> {
         range.locals = locals..self.kernel.local_bytes;
         range.call_params = call_params..self.kernel.call_param_bytes;
         Ok(())
+    }
+
+    /// Compilers pack vectors whose upper elements do not exist with `prmt` from registers that nothing in the function writes. What is
+    /// packed of such registers alone is padding; to read it there is no mistake.
+    fn forget_padding(&mut self, entry: usize) {
+        let infos = &mut self.kernel.infos[entry..];
+        let written: HashSet<Register> = infos.iter().flat_map(|info| info.writes.iter().copied()).collect();
+        for info in infos.iter_mut().filter(|info| info.opcode == "prmt") {
+            if info.reads.iter().all(|register| !written.contains(register)) {
+                info.reads = Box::default();
+            }
+        }
     }
 
     /// Declares what a block declares, and lists its instructions. Labels get the addresses that the instructions will have.

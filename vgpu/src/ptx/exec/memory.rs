@@ -185,21 +185,10 @@ impl Cx<'_> {
     #[cold]
     fn missed_global(&self, address: u64, bytes: usize, lane: usize) {
         let described = self.describe(Space::Global, address, bytes);
-        let miss = self.l.snapshot.locate(&mut crate::memory::Cursor::default(), address, bytes).err();
-        let freed = miss.is_some_and(|miss| miss.freed);
-        let kind = if freed { FindingKind::UseAfterFree } else { FindingKind::OutOfBounds };
-        let message = match &described.allocation {
-            _ if address < 1 << 16 => "a null pointer with an offset".to_owned(),
-            Some(name) if freed => format!("`{name}` was freed"),
-            Some(name) if described.offset < 0 => {
-                format!("{} bytes before `{name}`", -described.offset)
-            }
-            Some(name) => {
-                format!("{bytes} bytes at offset {} of `{name}`, which has {} bytes", described.offset, described.size)
-            }
-            None => "no memory is allocated".to_owned(),
-        };
-        self.find(kind, Some(lane), Some(described), None, message);
+        let located = self.l.snapshot.locate(&mut crate::memory::Cursor::default(), address, bytes);
+        let Err(miss) = located else { return };
+        let kind = if miss.freed { FindingKind::UseAfterFree } else { FindingKind::OutOfBounds };
+        self.find(kind, Some(lane), Some(described), None, miss.message(bytes));
     }
 
     /// An address for people.

@@ -277,6 +277,23 @@ pub const FAULTS: &[Fault] = &[
     )
     .of(2, 64),
     Fault::new(
+        "a word read while another workgroup adds to it; harmless where a compare-and-swap follows",
+        GlobalRace,
+        "v_mov_b32 v2, 0
+         v_mov_b32 v3, 1
+         s_cmp_lg_u32 s2, 0
+         s_cbranch_scc1 .Lother
+         global_atomic_add v2, v3, s[4:5]
+         s_branch .Ldone
+         .Lother:
+         global_load_dword v5, v2, s[4:5]
+         s_waitcnt vmcnt(0)
+         v_add_u32 v4, v5, v3
+         <<||global_atomic_cmpswap v2, v[4:5], s[4:5]>>
+         .Ldone:",
+    )
+    .of(2, 64),
+    Fault::new(
         "bytes of one word written by one workgroup and read by another",
         GlobalRace,
         "v_mov_b32 v2, s2

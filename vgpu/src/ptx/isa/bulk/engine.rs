@@ -380,7 +380,7 @@ impl World {
             Ok(place) => Some(place),
             Err(miss) => {
                 let kind = if miss.freed { FindingKind::UseAfterFree } else { FindingKind::OutOfBounds };
-                let message = format!("{bytes} bytes at {address:#x} are not in an allocation");
+                let message = miss.message(bytes);
                 let address = Address {
                     space: FoundSpace::Global,
                     address,
