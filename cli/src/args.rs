@@ -19,23 +19,30 @@ pub enum Command {
     /// List the kernels: parameters with types, dims, defaults.
     Kernels(Json),
     /// Compile a kernel and show one stage of it.
+    #[cfg(feature = "compiler")]
     Compile(CompileArgs),
     /// Run passes on a file of Tile IR.
     Opt(OptArgs),
     /// Run a kernel on generated data.
+    #[cfg(feature = "compiler")]
     Run(RunArgs),
     /// Compile all kernels for all targets, and run them on the CPU against their references. Needs no GPU.
+    #[cfg(feature = "compiler")]
     Check(CheckArgs),
     /// Find the fastest configuration of a kernel on a device, and record it.
+    #[cfg(feature = "compiler")]
     Tune(TuneArgs),
     /// Measure one candidate (used by `tune`).
+    #[cfg(feature = "compiler")]
     #[command(hide = true)]
     Measure,
     /// The headline kernels on the CPU at real sizes, then compiled for GPUs.
+    #[cfg(feature = "compiler")]
     Demo(DemoArgs),
     /// Say what was found on this machine, what is missing, and how to get it.
     Doctor(Json),
     /// Write a kernel's code with a header and a launcher for hosts in other languages.
+    #[cfg(feature = "compiler")]
     Export(ExportArgs),
     /// Check every kernel on a GPU against its reference, and time the headline kernels at real sizes.
     Session(SessionArgs),
@@ -146,21 +153,49 @@ pub struct SessionArgs {
     /// Small sizes: shows that everything works, and says nothing about speed.
     #[arg(long)]
     pub quick: bool,
-    /// Compile what would be timed, and launch nothing: fills the cache of compiled kernels.
-    #[arg(long)]
-    pub compile_only: bool,
-    /// Leave the comparison with references out.
-    #[arg(long)]
-    pub no_check: bool,
-    /// Leave the timing out.
-    #[arg(long)]
-    pub no_time: bool,
+    /// Only these sections; without it, all. May be repeated.
+    #[arg(long, value_enum, value_name = "SECTION")]
+    pub only: Vec<Section>,
+    /// Kernels compiled ahead of time, as --pack writes them. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub kernels: Vec<PathBuf>,
+    /// Launch nothing: compile what the session would launch, and write it there.
+    #[cfg(feature = "compiler")]
+    #[arg(long, value_name = "FILE")]
+    pub pack: Option<PathBuf>,
+    /// The GPU architectures to compile for with --pack; without it, all.
+    #[cfg(feature = "compiler")]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pack")]
+    pub targets: Vec<String>,
     /// Times of another system to print beside ours, as scripts/gpu-session-torch writes them. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub beside: Vec<PathBuf>,
+    /// A system that there are no times of, with the reason; the report says so. May be repeated.
+    #[arg(long, value_name = "TEXT")]
+    pub missing: Vec<String>,
     /// Write the report there as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+impl SessionArgs {
+    /// Whether a section is part of the session.
+    pub fn wants(&self, section: Section) -> bool {
+        self.only.is_empty() || self.only.contains(&section)
+    }
+}
+
+/// Sections of a session.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// Every kernel against its reference.
+    Check,
+    /// What a launch costs the host.
+    Launch,
+    /// What a kernel costs that was compiled before.
+    Cache,
+    /// The headline kernels, timed by the device.
+    Time,
 }
 
 /// Arguments of `tegula run`.

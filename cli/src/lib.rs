@@ -4,14 +4,18 @@
 //! |---|---|
 //! | [`args`] | the command line |
 //! | [`commands`] | one file a command |
+//! | [`case`] | building and running a case of the kernel library |
 //! | [`select`] | from names on the command line to a built kernel |
 //! | [`table`], `output` | output for people |
 //! | [`error`] | errors of one line with an exit status |
+//!
+//! Without the feature `compiler`, the commands that compile are not there, and neither is LLVM.
 
 #[macro_use]
 mod output;
 
 pub mod args;
+pub mod case;
 pub mod commands;
 pub mod error;
 pub mod select;
@@ -35,6 +39,25 @@ pub struct Library {
     pub kernels: Vec<&'static KernelInfo>,
     /// Problems to run them on.
     pub cases: &'static [Case],
+}
+
+/// The command over the kernel library, with this process's arguments and a log on standard error.
+pub fn main() -> ExitCode {
+    log_to_stderr();
+    let library = Library { kernels: tegula_kernels::library(), cases: tegula_kernels::cases::CASES };
+    run(&library, std::env::args_os())
+}
+
+/// Prints warnings, or what `TEGULA_LOG` (`error`, `warn`, `info`, `debug`, `trace`) chooses, on standard error.
+fn log_to_stderr() {
+    let level = std::env::var("TEGULA_LOG").ok().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::WARN);
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .with_ansi(false)
+        .init();
 }
 
 /// Runs the command with these arguments, the first of which is the program's name. Errors are printed as one line on
@@ -67,14 +90,21 @@ where
 fn dispatch(library: &Library, command: &Command) -> Result<()> {
     match command {
         Command::Kernels(args) => commands::kernels::run(library, args),
+        #[cfg(feature = "compiler")]
         Command::Compile(args) => commands::compile::run(library, args),
         Command::Opt(args) => commands::opt::run(args),
+        #[cfg(feature = "compiler")]
         Command::Run(args) => commands::run::run(library, args),
+        #[cfg(feature = "compiler")]
         Command::Check(args) => commands::check::run(library, args),
+        #[cfg(feature = "compiler")]
         Command::Tune(args) => commands::tune::run(library, args),
+        #[cfg(feature = "compiler")]
         Command::Measure => commands::tune::measure(library),
+        #[cfg(feature = "compiler")]
         Command::Demo(args) => commands::demo::run(library, args),
         Command::Doctor(args) => commands::doctor::run(args),
+        #[cfg(feature = "compiler")]
         Command::Export(args) => commands::export::run(library, args),
         Command::Session(args) => commands::session::run(library, args),
         Command::Cache(args) => commands::cache::run(args),

@@ -1,10 +1,13 @@
 //! Kernels compiled when the program was built, and embedded in it.
 //!
-//! A build script compiles them (crate `tegula-build`), `tegula::embed!()` registers them. A launch takes an embedded
-//! kernel where one was compiled from the same Tile IR and its arguments keep what was promised of them then; of
-//! several, the one for the most specific target, then the one that was promised most.
+//! A build script compiles them (crate `tegula-build`), `tegula::embed!()` registers them; or they are carried beside the
+//! program, in a file that [`register_file`] reads. A launch takes an embedded kernel where one was compiled from the same
+//! Tile IR and its arguments keep what was promised of them then; of several, the one for the most specific target, then the
+//! one that was promised most.
 
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use tegula_artifact::Artifact;
@@ -40,6 +43,18 @@ pub fn register(bytes: &'static [u8], entries: &'static [(&'static str, KernelFn
             family.push(kernel);
         }
     }
+}
+
+/// Registers an archive that was made where the compiler is, and carried here. It must be as trusted as the program itself.
+///
+/// # Errors
+/// If the file cannot be read, or is no archive of this version.
+pub fn register_file(path: &Path) -> io::Result<()> {
+    let bytes = std::fs::read(path)?;
+    archive::from_bytes(&bytes).map_err(io::Error::other)?;
+    // Registered code is there until the program ends.
+    register(bytes.leak(), &[]);
+    Ok(())
 }
 
 /// The code of a function for the CPU that is linked into the program.

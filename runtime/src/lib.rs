@@ -15,6 +15,7 @@
 //! | [`cache`] | compiled kernels |
 //! | [`embedded`] | kernels compiled when the program was built |
 //! | [`compiler`] | from Tile IR to code for any target, without a device |
+//! | [`offline`] | compiling for a GPU that is not there |
 //! | [`executors`] | everything that runs a kernel on host data, by name |
 //! | [`backend`] | what the runtime asks of a kind of device |
 //!
@@ -34,6 +35,8 @@ pub mod executors;
 pub mod foreign;
 pub mod interop;
 pub mod launch;
+#[cfg(feature = "compiler")]
+pub mod offline;
 pub mod pinned;
 pub mod registry;
 pub mod stream;

@@ -1,7 +1,7 @@
 //! The devices of this machine, by name.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::backend::Backend;
 use crate::backend::cpu::{self, CpuBackend};
@@ -9,6 +9,8 @@ use crate::backend::executor::ExecutorBackend;
 use crate::backend::gpu;
 use crate::device::Device;
 use crate::error::{Error, Result};
+#[cfg(feature = "compiler")]
+use crate::virtual_gpu::VirtualGpu;
 
 /// Opens a device by name. The same name gives the same device, with its compiled kernels.
 pub fn open(name: &str) -> Result<Device> {
@@ -27,29 +29,34 @@ pub fn open(name: &str) -> Result<Device> {
             gpu::open(kind, ordinal)?
         }
         // The interpreter and the virtual GPUs; any other name is an error that lists them all.
-        _ => Box::new(ExecutorBackend::new(name, description(name), executor(name)?)),
+        _ => Box::new(in_process(name)?),
     };
     let device = Device::new(backend);
     devices.insert(name.to_owned(), device.clone());
     Ok(device)
 }
 
+/// The interpreter or a virtual GPU, in this process.
 #[cfg(feature = "compiler")]
-use crate::executors::by_name as executor;
+fn in_process(name: &str) -> Result<ExecutorBackend> {
+    let gpu = name.strip_prefix("vgpu:").and_then(|architecture| VirtualGpu::new(architecture).ok());
+    Ok(match gpu {
+        Some(gpu) => ExecutorBackend::with_code(name, "a virtual GPU, with the sanitizer on", Arc::new(gpu)),
+        None => ExecutorBackend::new(name, INTERPRETER, crate::executors::by_name(name)?),
+    })
+}
 
 /// Without the compiler, of all executors only the interpreter is there.
 #[cfg(not(feature = "compiler"))]
-fn executor(name: &str) -> Result<std::sync::Arc<dyn tegula_ir::exec::Executor + Send + Sync>> {
+fn in_process(name: &str) -> Result<ExecutorBackend> {
     if name == "interp" {
-        return Ok(std::sync::Arc::new(tegula_ir::interp::Interpreter::default()));
+        return Ok(ExecutorBackend::new(name, INTERPRETER, Arc::new(tegula_ir::interp::Interpreter::default())));
     }
     let help = "there are: cpu, interp, cuda:N, hip:N; virtual GPUs need the feature `compiler`".into();
     Err(Error::UnknownDevice { name: name.into(), help })
 }
 
-fn description(name: &str) -> &'static str {
-    if name.starts_with("vgpu:") { "a virtual GPU, with the sanitizer on" } else { "the reference interpreter" }
-}
+const INTERPRETER: &str = "the reference interpreter";
 
 /// The fastest device: the first GPU that can be used, or the CPU.
 pub fn best() -> Result<Device> {

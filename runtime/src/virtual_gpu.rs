@@ -1,7 +1,8 @@
 //! Kernels compiled for a real GPU and run on a virtual one: the PTX text or the machine code itself, with a sanitizer.
 
-use tegula_codegen::gpu::{Component, KernelInfo, Options};
-use tegula_codegen::target::{Architecture, Family};
+use tegula_artifact::{Artifact, Entry, Format};
+use tegula_codegen::gpu::Component;
+use tegula_codegen::target::Architecture;
 use tegula_codegen::{CodegenError, gpu};
 use tegula_ir::Function;
 use tegula_ir::diag::Diagnostic;
@@ -11,6 +12,11 @@ use tegula_ir::ops::OpKind;
 use tegula_vgpu::launch::{Argument, Launch, Outcome};
 use tegula_vgpu::memory::{Fill, GlobalMemory};
 use tegula_vgpu::{gcn, ptx};
+
+use crate::backend::CodeTarget;
+use crate::backend::executor::CodeExecutor;
+use crate::compiler::gpu_artifact;
+use crate::error::Error;
 
 /// A virtual GPU as an executor.
 #[derive(Clone, Debug)]
@@ -46,37 +52,26 @@ impl VirtualGpu {
     }
 }
 
-/// What a kernel was compiled to.
-enum Code {
-    Ptx(String),
-    CodeObject(Vec<u8>),
-}
-
-impl VirtualGpu {
-    fn compile(&self, function: &Function) -> Result<(Code, KernelInfo), CodegenError> {
-        let options = Options::default();
-        let name = self.architecture.name;
-        Ok(match self.architecture.family {
-            Family::Nvidia => {
-                let compiled = tegula_codegen_nvptx::compile(function, name, &options)?;
-                (Code::Ptx(compiled.ptx), compiled.info)
-            }
-            Family::Amd => {
-                let compiled = tegula_codegen_amdgpu::compile(function, name, &options)?;
-                (Code::CodeObject(compiled.code_object), compiled.info)
-            }
-        })
-    }
-}
-
-impl Executor for VirtualGpu {
-    fn name(&self) -> String {
-        format!("vgpu:{}", self.architecture.name)
+impl CodeExecutor for VirtualGpu {
+    fn code_target(&self) -> CodeTarget {
+        CodeTarget::gpu(self.architecture)
     }
 
-    fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+    fn compile(&self, function: &Function) -> crate::error::Result<Artifact> {
+        gpu_artifact(function, self.architecture)
+    }
+
+    fn run_code(
+        &self,
+        function: &Function,
+        artifact: &Artifact,
+        grid: [u32; 3],
+        args: &mut [HostArg],
+    ) -> Result<String, ExecError> {
         check_args(function, args)?;
-        let (code, info) = self.compile(function).map_err(|e| ExecError::Compile(e.to_string()))?;
+        let Entry::Gpu(info) = &artifact.entry else {
+            return Err(ExecError::Compile("the code is not for a GPU".into()));
+        };
         let memory = GlobalMemory::default();
         let fault = |e: tegula_vgpu::error::Error| {
             ExecError::Kernel(Diagnostic::error(e.to_string()).at(function.locs.get(function.loc)))
@@ -108,14 +103,15 @@ impl Executor for VirtualGpu {
         let (result, outcome) = if grid.contains(&0) {
             (Ok(()), Outcome::default())
         } else {
-            match &code {
-                Code::Ptx(text) => {
-                    let module = ptx::Module::load(text, None, &memory).map_err(fault)?;
-                    module.launch_on(&memory, &launch, &ptx::Model::for_target(module.target()), None)
-                }
-                Code::CodeObject(bytes) => {
-                    let module = gcn::Module::load(bytes).map_err(fault)?;
+            match artifact.format {
+                Format::CodeObject => {
+                    let module = gcn::Module::load(&artifact.code).map_err(fault)?;
                     module.launch_on(&launch, &memory, None)
+                }
+                _ => {
+                    let text = String::from_utf8_lossy(&artifact.code);
+                    let module = ptx::Module::load(&text, None, &memory).map_err(fault)?;
+                    module.launch_on(&memory, &launch, &ptx::Model::for_target(module.target()), None)
                 }
             }
         };
@@ -131,6 +127,20 @@ impl Executor for VirtualGpu {
             }
         }
         Ok(by_program(&outcome.printed))
+    }
+}
+
+impl Executor for VirtualGpu {
+    fn name(&self) -> String {
+        format!("vgpu:{}", self.architecture.name)
+    }
+
+    fn run(&self, function: &Function, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
+        let artifact = self.compile(function).map_err(|e| match e {
+            Error::Compile { message, .. } => ExecError::Compile(message),
+            e => ExecError::Compile(e.to_string()),
+        })?;
+        self.run_code(function, &artifact, grid, args)
     }
 }
 

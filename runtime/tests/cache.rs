@@ -135,7 +135,7 @@ fn run(role: &str, folder: &Path, prepare: impl FnOnce(&mut Command)) -> [usize;
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let count = match role.as_str() {
-        "one" => 1,
+        "one" | "virtual" => 1,
         "three" => 3,
         "gated" => {
             // All start at once, when the parent closes the pipe.
@@ -149,7 +149,7 @@ fn child() {
         }
         other => panic!("no role {other}"),
     };
-    let device = Device::open("cpu").expect("there is a CPU");
+    let device = Device::open(if role == "virtual" { "vgpu:sm_80" } else { "cpu" }).expect("both are in this process");
     let values: Vec<f32> = (0..100).map(|i| i as f32).collect();
     let x = device.tensor(&values, [100]).expect("memory");
     let mut out = device.empty::<f32>([100]).expect("memory");
@@ -192,6 +192,39 @@ fn a_second_process_compiles_nothing() {
         assert_eq!((&*entry.artifact.target, entry.artifact.format), ("cpu", Format::Object));
         assert_eq!(entry.metadata.dims, [("B".to_owned(), 64)]);
     }
+}
+
+#[test]
+fn virtual_gpus_take_their_code_from_the_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(run("virtual", folder.path(), |_| {}), [1, 0]);
+    assert_eq!(run("virtual", folder.path(), |_| {}), [0, 1]);
+    let listed = DiskCache::open(folder.path(), SIZE).expect("it opens").list().expect("it can be read");
+    let entry = listed[0].entry.as_ref().expect("an entry");
+    assert_eq!((listed.len(), &*entry.artifact.target, entry.artifact.format), (1, "sm_80", Format::Ptx));
+}
+
+/// Whatever a kernel of the library is compiled to for the CPU, taking it up again needs no linker, and so no LLVM.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+fn every_kernel_of_the_library_is_linked_without_llvm() {
+    use tegula_artifact::cpu::link::link;
+    use tegula_codegen_cpu::CpuCompiler;
+    use tegula_lang::kernel::BuildOptions;
+
+    let mut linked = 0;
+    for info in tegula_kernels::library() {
+        for instance in (info.instances)() {
+            let types = info.types.iter().zip(&instance.types);
+            let options = types.fold(BuildOptions::default(), |o, (name, ty)| o.ty(*name, *ty));
+            let function = info.build(&options).expect("the library's kernels are right");
+            let compiled = CpuCompiler::default().object(&function).expect("they compile for this processor");
+            let code = link(&compiled.object, &compiled.info.symbol);
+            assert!(code.is_ok(), "{} {:?}: {}", info.name, instance.types, code.expect_err("just seen"));
+            linked += 1;
+        }
+    }
+    assert!(linked >= tegula_kernels::library().len());
 }
 
 #[test]
@@ -336,6 +369,12 @@ fn entries_of_other_compilers_are_never_used() {
     fs::rename(cache.path(&key_by("k", "0.0.9")), cache.path(&key_by("k", "0.1.0"))).expect("it is there");
     assert_eq!(cache.get(&key_by("k", "0.1.0")), None);
     assert!(!cache.list().expect("it can be read")[0].is_current());
+    // The same compiler over another LLVM.
+    let f = parse_function("kernel @k() {\n  return\n}", "k.tile").expect("valid text");
+    let target = CodeTarget { name: "sm_80".into(), details: String::new() };
+    let of = |llvm: &str| CacheKey::with_compiler(&f, &target, "0.1.0", llvm);
+    assert_eq!(of("22.1.8"), key_by("k", "0.1.0"));
+    assert_eq!(cache.get(&of("22.1.9")), None);
     cache.put(&key_by("k", "0.0.9"), &entry("k", 10));
     assert_eq!(cache.prune_stale().expect("it can be read").files, 2);
 }

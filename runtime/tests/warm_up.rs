@@ -40,3 +40,71 @@ fn what_was_warmed_up_is_not_compiled_again_and_failures_are_collected() {
     kernel.warm_up(&device, [dims(2, 64)]).expect("it is there");
     assert_eq!(made(), 2);
 }
+
+/// Two configurations are compiled at the same time: each waits for the other to have begun.
+#[test]
+fn configurations_are_compiled_in_parallel() {
+    use std::any::TypeId;
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
+
+    use tegula_lang::kernel::{BuildError, BuildOptions, Kernel, KernelInfo};
+
+    struct Meeting {
+        kernel: scale::Kernel<(), ()>,
+        arrived: Arc<(Mutex<usize>, Condvar)>,
+    }
+
+    impl Kernel for Meeting {
+        fn info(&self) -> &'static KernelInfo {
+            self.kernel.info()
+        }
+
+        fn key(&self) -> (TypeId, u64) {
+            (TypeId::of::<Self>(), 0)
+        }
+
+        fn build(&self, options: &BuildOptions) -> Result<tegula_ir::Function, BuildError> {
+            let (count, changed) = &*self.arrived;
+            let mut count = count.lock().expect("nobody panics here");
+            *count += 1;
+            changed.notify_all();
+            let (_count, waited) =
+                changed.wait_timeout_while(count, Duration::from_secs(300), |n| *n < 2).expect("nobody panics here");
+            assert!(!waited.timed_out(), "the other one never began");
+            self.kernel.build(options)
+        }
+    }
+
+    let device = Device::open("cpu").expect("there is a CPU");
+    let meeting = Meeting { kernel: scale::Kernel::new(()), arrived: Arc::default() };
+    let configs = [128, 256].map(|n| Config::new().dims(scale::Dims { r: 1, n }));
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
+    threads.install(|| meeting.warm_up(&device, configs)).expect("both compile");
+}
+
+/// On a terminal the progress is shown: this test runs itself once more in a process whose standard error is one.
+#[cfg(target_os = "linux")]
+#[test]
+fn progress_is_shown_on_a_terminal() {
+    use std::process::Command;
+
+    const CHILD: &str = "TEGULA_WARM_UP_ON_A_TERMINAL";
+    if std::env::var_os(CHILD).is_some() {
+        let device = Device::open("cpu").expect("there is a CPU");
+        let configs = [32, 64, 128].map(|n| Config::new().dims(scale::Dims { r: 4, n }));
+        return scale::Kernel::<(), ()>::new(()).warm_up(&device, configs).expect("all compile");
+    }
+    let exe = std::env::current_exe().expect("this program has a path");
+    let run = format!("{} --exact progress_is_shown_on_a_terminal --nocapture", exe.display());
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command", &run, "/dev/null"])
+        .env(CHILD, "1")
+        .env("TERM", "xterm")
+        .env("TEGULA_CACHE", "off")
+        .output();
+    let Ok(output) = output else { return println!("no program `script`: there is no terminal to show it on") };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("scale") && text.contains("/3"), "{text}");
+}

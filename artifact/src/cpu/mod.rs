@@ -5,6 +5,7 @@
 //! | [`abi`] | the interface of compiled kernels |
 //! | [`site`] | what callbacks of a kernel need to know of the op that calls |
 //! | [`kernel`] | launching over a grid and threads |
+//! | [`link`] | an object into this process |
 //! | [`level`] | processors by levels, for code compiled ahead of time |
 //! | [`host`] | launches on tensors in host memory |
 
@@ -12,6 +13,7 @@ pub mod abi;
 pub mod host;
 pub mod kernel;
 pub mod level;
+pub mod link;
 pub mod site;
 
 mod arena;

@@ -10,7 +10,7 @@ use tegula::runtime::executors;
 
 use crate::Library;
 use crate::args::CheckArgs;
-use crate::commands::run::{build, execute};
+use crate::case::{build, execute};
 use crate::error::{CliError, Result};
 use crate::table::{Columns, seconds};
 

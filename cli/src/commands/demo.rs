@@ -13,7 +13,7 @@ use tegula::runtime::executors::{self, Prepared};
 
 use crate::Library;
 use crate::args::DemoArgs;
-use crate::commands::run::build;
+use crate::case::build;
 use crate::error::{CliError, Result};
 use crate::table::{Columns, byte_size, seconds};
 

@@ -52,12 +52,7 @@ fn findings() -> Vec<Finding> {
         Finding { what, found: version.is_some(), detail: version.unwrap_or_else(|| format!("no {command}")), note }
     };
     vec![
-        Finding {
-            what: "LLVM",
-            found: true,
-            detail: tegula_codegen::llvm_version(),
-            note: "compiling kernels; linked into this program",
-        },
+        llvm(),
         Finding { what: "CPU", found: true, detail: cpu(), note: "running kernels on this machine" },
         library("NVIDIA driver", "libcuda.so.1", "running on NVIDIA GPUs; comes with the NVIDIA driver"),
         library("HIP", "libamdhip64.so", "running on AMD GPUs; comes with ROCm's package hip-runtime-amd"),
@@ -68,6 +63,14 @@ fn findings() -> Vec<Finding> {
             "tests of code objects, only; Debian package llvm-22",
         ),
     ]
+}
+
+fn llvm() -> Finding {
+    #[cfg(feature = "compiler")]
+    let (found, detail) = (true, tegula_codegen::llvm_version());
+    #[cfg(not(feature = "compiler"))]
+    let (found, detail) = (false, "this program has no compiler".into());
+    Finding { what: "LLVM", found, detail, note: "compiling kernels; linked into programs with the compiler" }
 }
 
 /// The path of a shared library in the places where the loader looks.

@@ -3,15 +3,14 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use tegula::ir::exec::{Executor, HostArg, grid_of};
-use tegula::ir::{Function, ScalarType};
-use tegula::lang::kernel::BuildOptions;
+use tegula::ir::ScalarType;
 use tegula::runtime::executors;
 use tegula_kernels::cases::Case;
-use tegula_kernels::problem::{Problem, Sizes};
+use tegula_kernels::problem::Sizes;
 
 use crate::Library;
 use crate::args::RunArgs;
+use crate::case::{build, execute};
 use crate::error::{CliError, Result};
 use crate::select::{Selection, assignment};
 use crate::table::{Columns, seconds};
@@ -122,27 +121,4 @@ pub fn dtype(selection: &Selection, case: &Case) -> Result<ScalarType> {
             Err(CliError::unknown("problem for element type", ty.name(), case.elems.iter().map(|t| t.name())))
         }
     }
-}
-
-/// Builds a case's kernel for sizes and an element type; dims chosen in `options` go before those that follow from the
-/// sizes.
-pub fn build(options: &BuildOptions, case: &Case, sizes: &Sizes, elem: ScalarType) -> Result<Function> {
-    let mut options = options.clone();
-    for (name, size) in (case.dims)(sizes) {
-        if !options.dims.iter().any(|(n, _)| n == name) {
-            options = options.dim(name, size as u32);
-        }
-    }
-    (case.build)(&options, elem)
-        .map_err(|e| CliError::Failed(e.diagnostics.iter().map(|d| d.render()).collect::<Vec<_>>().join("\n")))
-}
-
-/// Runs a problem. Gives what the kernel printed.
-pub fn execute(executor: &dyn Executor, f: &Function, problem: &Problem, args: &mut [HostArg]) -> Result<String> {
-    let failed = |e: tegula::ir::exec::ExecError| CliError::Failed(e.to_string());
-    let grid = match problem.grid {
-        Some(grid) => grid,
-        None => grid_of(f, args).map_err(failed)?.unwrap_or([1, 1, 1]),
-    };
-    executor.run(f, grid, args).map_err(failed)
 }

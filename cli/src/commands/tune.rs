@@ -21,7 +21,8 @@ use tegula_kernels::cases::Case;
 
 use crate::Library;
 use crate::args::TuneArgs;
-use crate::commands::run::{build, dtype, find_case, sizes};
+use crate::case::build;
+use crate::commands::run::{dtype, find_case, sizes};
 use crate::error::{CliError, Result};
 use crate::select::{Selection, scalar_type};
 use crate::table::{Columns, seconds};

@@ -1,6 +1,5 @@
 //! The processor of this machine as a device. A launch runs to its end before it returns.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -9,26 +8,22 @@ use tegula_artifact::{Artifact, Entry};
 use tegula_ir::Function;
 use tegula_ir::numeric::eval;
 
-use super::host_memory::{HostMemory, InUse};
-use super::host_queue::{HostEvent, HostQueue, OwnedArg};
-use super::{
-    Arg, Backend, CodeTarget, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Owner,
-    Queue,
-};
+use super::host_device::{HostDevice, host_device};
+use super::host_queue::{HostQueue, OwnedArg};
+use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Memory, Queue};
 use crate::embedded;
 use crate::error::{Error, Result};
 
 /// The CPU device.
 pub struct CpuBackend {
     threads: usize,
-    queue: Arc<dyn Queue>,
-    in_use: InUse,
+    host: HostDevice,
 }
 
 impl CpuBackend {
     /// A device that runs programs on this many threads.
     pub fn new(threads: usize) -> Self {
-        Self { threads, queue: Arc::new(HostQueue::default()), in_use: InUse::default() }
+        Self { threads, host: HostDevice::new("cpu") }
     }
 }
 
@@ -40,9 +35,7 @@ fn processor() -> String {
 }
 
 impl Backend for CpuBackend {
-    fn name(&self) -> &str {
-        "cpu"
-    }
+    host_device!();
 
     fn description(&self) -> String {
         format!("{}, {} threads", processor(), self.threads)
@@ -50,28 +43,6 @@ impl Backend for CpuBackend {
 
     fn target(&self) -> &str {
         "cpu"
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>> {
-        Ok(Arc::new(HostMemory::new("cpu", bytes, &self.in_use)?))
-    }
-
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>> {
-        // SAFETY: as the caller promises.
-        Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
-    }
-
-    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
-        Ok(Box::new(HostMemory::new("cpu", bytes, &self.in_use)?))
-    }
-
-    fn memory_info(&self) -> Result<MemoryInfo> {
-        let in_use = self.in_use.load(Ordering::Relaxed);
-        Ok(MemoryInfo { reserved: in_use, in_use, ..MemoryInfo::default() })
-    }
-
-    fn trim(&self, _keep: usize) -> Result<()> {
-        Ok(())
     }
 
     fn code_target(&self) -> Option<CodeTarget> {
@@ -114,26 +85,6 @@ impl Backend for CpuBackend {
             _ => link(function, info, code)?,
         };
         Ok(Arc::new(CpuExecutable(Arc::new(Loaded { kernel, threads: self.threads }))))
-    }
-
-    fn default_queue(&self) -> &Arc<dyn Queue> {
-        &self.queue
-    }
-
-    fn create_queue(&self) -> Result<Arc<dyn Queue>> {
-        Ok(Arc::new(HostQueue::default()))
-    }
-
-    fn create_event(&self) -> Result<Arc<dyn EventObject>> {
-        Ok(Arc::new(HostEvent::default()))
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn location(&self) -> Location {
-        Location::Host
     }
 }
 

@@ -2,7 +2,6 @@
 //! host tensors and back, which is simple, and fast enough for what is not fast itself.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tegula_artifact::Artifact;
 use tegula_ir::Function;
@@ -10,96 +9,98 @@ use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
 use tegula_ir::numeric::eval;
 use tegula_ir::types::ScalarType;
 
-use super::host_memory::{HostMemory, InUse};
-use super::host_queue::{HostEvent, HostQueue, OwnedArg};
-use super::{
-    Arg, Backend, EventObject, Executable, HostBlock, LaunchConfig, Location, Memory, MemoryInfo, Owner, Queue,
-};
+use super::host_device::{HostDevice, host_device};
+use super::host_memory::HostMemory;
+use super::host_queue::{HostQueue, OwnedArg};
+use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Memory, Queue};
 use crate::error::{Error, Result};
+
+/// An executor that runs compiled code, which can be kept.
+pub trait CodeExecutor: Executor + Send + Sync {
+    /// What code is made for.
+    fn code_target(&self) -> CodeTarget;
+
+    /// Compiles a kernel.
+    ///
+    /// # Errors
+    /// [`Error::Compile`].
+    fn compile(&self, function: &Function) -> Result<Artifact>;
+
+    /// As [`Executor::run`], of what [`CodeExecutor::compile`] gave for this function.
+    ///
+    /// # Errors
+    /// As [`Executor::run`].
+    fn run_code(
+        &self,
+        function: &Function,
+        artifact: &Artifact,
+        grid: [u32; 3],
+        args: &mut [HostArg],
+    ) -> std::result::Result<String, ExecError>;
+}
+
+/// What runs kernels.
+enum Runner {
+    Ir(Arc<dyn Executor + Send + Sync>),
+    Code(Arc<dyn CodeExecutor>),
+}
 
 /// A device that runs kernels through an executor.
 pub struct ExecutorBackend {
-    name: String,
+    host: HostDevice,
     description: String,
-    executor: Arc<dyn Executor + Send + Sync>,
-    queue: Arc<dyn Queue>,
-    in_use: InUse,
+    runner: Runner,
 }
 
 impl ExecutorBackend {
-    /// A device of this name.
+    /// A device of this name that runs Tile IR.
     pub fn new(name: &str, description: &str, executor: Arc<dyn Executor + Send + Sync>) -> Self {
-        Self {
-            name: name.into(),
-            description: description.into(),
-            executor,
-            queue: Arc::new(HostQueue::default()),
-            in_use: InUse::default(),
-        }
+        Self::of(name, description, Runner::Ir(executor))
+    }
+
+    /// A device of this name that runs compiled code.
+    pub fn with_code(name: &str, description: &str, executor: Arc<dyn CodeExecutor>) -> Self {
+        Self::of(name, description, Runner::Code(executor))
+    }
+
+    fn of(name: &str, description: &str, runner: Runner) -> Self {
+        Self { host: HostDevice::new(name), description: description.into(), runner }
     }
 }
 
 impl Backend for ExecutorBackend {
-    fn name(&self) -> &str {
-        &self.name
-    }
+    host_device!();
 
     fn description(&self) -> String {
         self.description.clone()
     }
 
     fn target(&self) -> &str {
-        &self.name
+        self.host.name()
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>> {
-        Ok(Arc::new(HostMemory::new(&self.name, bytes, &self.in_use)?))
+    fn code_target(&self) -> Option<CodeTarget> {
+        match &self.runner {
+            Runner::Ir(_) => None,
+            Runner::Code(executor) => Some(executor.code_target()),
+        }
     }
 
-    unsafe fn borrow(&self, address: u64, len: usize, owner: Option<Owner>) -> Result<Arc<dyn Memory>> {
-        // SAFETY: as the caller promises.
-        Ok(Arc::new(unsafe { HostMemory::borrowed(address, len, owner) }))
+    fn compile(&self, function: &Function) -> Result<Artifact> {
+        match &self.runner {
+            Runner::Ir(_) => unreachable!("Tile IR is not compiled: there is no code target"),
+            Runner::Code(executor) => executor.compile(function),
+        }
     }
 
-    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
-        Ok(Box::new(HostMemory::new(&self.name, bytes, &self.in_use)?))
-    }
-
-    fn memory_info(&self) -> Result<MemoryInfo> {
-        let in_use = self.in_use.load(Ordering::Relaxed);
-        Ok(MemoryInfo { reserved: in_use, in_use, ..MemoryInfo::default() })
-    }
-
-    fn trim(&self, _keep: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn load(&self, function: &Function, _: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(ExecutorKernel(Arc::new(Loaded {
-            device: self.name.clone(),
-            function: function.clone(),
-            executor: self.executor.clone(),
-        }))))
-    }
-
-    fn default_queue(&self) -> &Arc<dyn Queue> {
-        &self.queue
-    }
-
-    fn create_queue(&self) -> Result<Arc<dyn Queue>> {
-        Ok(Arc::new(HostQueue::default()))
-    }
-
-    fn create_event(&self) -> Result<Arc<dyn EventObject>> {
-        Ok(Arc::new(HostEvent::default()))
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn location(&self) -> Location {
-        Location::Host
+    fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>> {
+        let kernel = match (&self.runner, artifact) {
+            (Runner::Code(executor), Some(artifact)) => Runnable::Code(executor.clone(), artifact.clone()),
+            (Runner::Code(_), None) => unreachable!("there is a code target"),
+            (Runner::Ir(executor), _) => Runnable::Ir(executor.clone()),
+        };
+        let (device, function) = (self.host.name().to_owned(), function.clone());
+        Ok(Arc::new(ExecutorKernel(Arc::new(Loaded { device, function, kernel }))))
     }
 }
 
@@ -109,7 +110,13 @@ struct ExecutorKernel(Arc<Loaded>);
 struct Loaded {
     device: String,
     function: Function,
-    executor: Arc<dyn Executor + Send + Sync>,
+    kernel: Runnable,
+}
+
+/// What runs a kernel, with its code where it is compiled.
+enum Runnable {
+    Ir(Arc<dyn Executor + Send + Sync>),
+    Code(Arc<dyn CodeExecutor>, Artifact),
 }
 
 impl Executable for ExecutorKernel {
@@ -149,7 +156,11 @@ impl Loaded {
             HostArg::Tensor(t) | HostArg::Ptr(t) => t.data.clone(),
             HostArg::Scalar(_) => Vec::new(),
         }));
-        let printed = self.executor.run(&self.function, grid, &mut host).map_err(|e| self.error(e))?;
+        let printed = match &self.kernel {
+            Runnable::Ir(executor) => executor.run(&self.function, grid, &mut host),
+            Runnable::Code(executor, artifact) => executor.run_code(&self.function, artifact, grid, &mut host),
+        };
+        let printed = printed.map_err(|e| self.error(e))?;
         print!("{printed}");
         // Only what changed goes back: several arguments may lie in one block.
         for ((arg, host), before) in args.iter().zip(&host).zip(&before) {

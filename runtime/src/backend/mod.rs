@@ -5,6 +5,7 @@
 //! | [`gpu`] | GPUs behind a driver: CUDA and HIP |
 //! | [`cpu`] | this machine's processor |
 //! | [`executor`] | the interpreter and the virtual GPUs in this process |
+//! | [`host_device`] | what the devices in this process have in common |
 //! | [`host_memory`], [`host_queue`] | memory, streams, events and graphs of the devices in this process |
 //! | [`capture`] | work that is noted for a graph, on any device |
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tegula_artifact::Artifact;
+use tegula_codegen::target::Architecture;
 use tegula_ir::Function;
 use tegula_ir::types::ScalarType;
 
@@ -25,6 +27,7 @@ pub mod cpu;
 pub mod executor;
 pub mod gpu;
 
+pub mod host_device;
 pub mod host_memory;
 pub mod host_queue;
 
@@ -184,6 +187,13 @@ pub struct CodeTarget {
     pub name: String,
     /// Whatever else the code depends on, such as the processor's features and options of the code generator.
     pub details: String,
+}
+
+impl CodeTarget {
+    /// A GPU architecture.
+    pub fn gpu(architecture: &Architecture) -> Self {
+        Self { name: architecture.name.into(), details: architecture.features.into() }
+    }
 }
 
 /// Where memory is.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tegula::runtime::Stream;
 use tegula::{Device, Result};
 
-use super::workloads::{self, Candidate, Workload};
+use super::workloads::{self, Candidate, Tensors, Workload};
 use crate::args::SessionArgs;
 
 /// Samples of a workload, and of a candidate that only competes for the workload.
@@ -37,17 +37,35 @@ pub struct Timing {
 
 /// Times all workloads.
 pub fn run(device: &Device, args: &SessionArgs) -> Vec<Timing> {
-    let all = workloads::all(args.quick);
-    let chosen = all.into_iter().filter(|w| w.name.contains(&args.filter));
-    chosen
+    chosen(args)
         .map(|w| {
             eprintln!("timing {}", w.name);
-            workload(device, args, &w)
+            workload(device, &w)
         })
         .collect()
 }
 
-fn workload(device: &Device, args: &SessionArgs, workload: &Workload) -> Timing {
+/// Compiles every candidate of all workloads, without launching it. One that the target does not take costs only itself, as
+/// when it is timed.
+#[cfg(feature = "compiler")]
+pub fn compile(device: &Device, args: &SessionArgs) -> Result<()> {
+    let stream = device.default_stream();
+    for workload in chosen(args) {
+        let run = (workload.make)(&Tensors { device, launched: false })?;
+        for candidate in workload.candidates {
+            if let Err(e) = run(&stream, candidate, None) {
+                tracing::debug!("{} with {candidate}: {e}", workload.name);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn chosen(args: &SessionArgs) -> impl Iterator<Item = Workload> {
+    workloads::all(args.quick).into_iter().filter(|w| w.name.contains(&args.filter))
+}
+
+fn workload(device: &Device, workload: &Workload) -> Timing {
     let timing = |configuration: String, samples: &[f64], problem| {
         let at = |q: f64| samples.get((q * (samples.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(0.0);
         let median = at(0.5);
@@ -62,7 +80,7 @@ fn workload(device: &Device, args: &SessionArgs, workload: &Workload) -> Timing 
             problem,
         }
     };
-    let run = match (workload.make)(device) {
+    let run = match (workload.make)(&Tensors { device, launched: true }) {
         Ok(run) => run,
         Err(e) => return timing(String::new(), &[], Some(e.to_string())),
     };
@@ -72,12 +90,7 @@ fn workload(device: &Device, args: &SessionArgs, workload: &Workload) -> Timing 
     };
     let (mut best, mut problem): (Option<(f64, &Candidate)>, _) = (None, None);
     for candidate in workload.candidates {
-        let trial = if args.compile_only {
-            run(&stream, candidate, None).map(|()| 0.0)
-        } else {
-            samples(&stream, TRIALS, |i| run(&stream, candidate, Some(i))).map(|s| s[s.len() / 2])
-        };
-        match trial {
+        match samples(&stream, TRIALS, |i| run(&stream, candidate, Some(i))).map(|s| s[s.len() / 2]) {
             Ok(time) if best.is_none_or(|(t, _)| time < t) => best = Some((time, candidate)),
             Ok(_) => {}
             // A candidate that the device does not take costs only itself; one that kills the context costs all.
@@ -87,9 +100,6 @@ fn workload(device: &Device, args: &SessionArgs, workload: &Workload) -> Timing 
     let Some((_, candidate)) = best else {
         return timing(String::new(), &[], problem.or(Some("no candidate fits".into())));
     };
-    if args.compile_only {
-        return timing(candidate.to_string(), &[], None);
-    }
     match samples(&stream, SAMPLES, |i| run(&stream, candidate, Some(i))) {
         Ok(times) => timing(candidate.to_string(), &times, None),
         Err(e) => timing(candidate.to_string(), &[], Some(e.to_string())),

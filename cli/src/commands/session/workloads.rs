@@ -55,8 +55,8 @@ const ROWS: &[Candidate] = &[candidate([1, 0, 0], 4, 1), candidate([1, 0, 0], 8,
 /// Launches once, or only compiles where no number of a launch is given. Inputs are taken in turn.
 pub type Run = Box<dyn Fn(&Stream, &Candidate, Option<usize>) -> Result<()>>;
 
-/// Makes the tensors of a workload on a device.
-pub type Make = Box<dyn Fn(&Device) -> Result<Run>>;
+/// Makes what launches a workload, with its tensors.
+pub type Make = Box<dyn Fn(&Tensors<'_>) -> Result<Run>>;
 
 /// A kernel at one size.
 pub struct Workload {
@@ -105,30 +105,49 @@ pub fn all(quick: bool) -> Vec<Workload> {
     all
 }
 
-/// A tensor of values around 0 that repeat after a prime number of elements.
-fn values(device: &Device, extents: &[usize], seed: usize) -> Result<Tensor<f16>> {
-    const PERIOD: usize = 8191;
-    let period: Vec<f16> = (0..PERIOD)
-        .map(|i| f16::from_f32(((i * 7919 + seed * 104_729) % PERIOD) as f32 / PERIOD as f32 - 0.5))
-        .collect();
-    let count = extents.iter().product();
-    let values: Vec<f16> = period.iter().copied().cycle().take(count).collect();
-    let tensor = device.empty::<f16>(extents)?;
-    tensor.copy_from(&values)?;
-    Ok(tensor)
+/// Where the tensors of a workload are made.
+pub struct Tensors<'a> {
+    pub device: &'a Device,
+    /// Whether kernels are launched on them; otherwise they stand for tensors of the same kind.
+    pub launched: bool,
 }
 
-/// As many sets of tensors as caches do not hold, each made by `make` with its number.
-fn sets<T>(bytes: usize, make: impl Fn(usize) -> Result<T>) -> Result<Vec<T>> {
-    let quick = bytes < 1 << 20;
-    let count = if quick { 2 } else { ROTATE.div_ceil(bytes).clamp(2, 8) };
-    (0..count).map(make).collect()
+impl Tensors<'_> {
+    /// A tensor of values around 0 that repeat after a prime number of elements.
+    fn values(&self, extents: &[usize], seed: usize) -> Result<Tensor<f16>> {
+        const PERIOD: usize = 8191;
+        let tensor = self.empty(extents)?;
+        if self.launched {
+            let period: Vec<f16> = (0..PERIOD)
+                .map(|i| f16::from_f32(((i * 7919 + seed * 104_729) % PERIOD) as f32 / PERIOD as f32 - 0.5))
+                .collect();
+            let values: Vec<f16> = period.iter().copied().cycle().take(extents.iter().product()).collect();
+            tensor.copy_from(&values)?;
+        }
+        Ok(tensor)
+    }
+
+    /// A tensor to be written.
+    fn empty(&self, extents: &[usize]) -> Result<Tensor<f16>> {
+        self.device.empty::<f16>(extents)
+    }
+
+    /// As many sets of tensors as caches do not hold, each made by `make` with its number.
+    fn sets<T>(&self, bytes: usize, make: impl Fn(usize) -> Result<T>) -> Result<Vec<T>> {
+        let count = match bytes {
+            _ if !self.launched => 1,
+            // A quick session.
+            n if n < 1 << 20 => 2,
+            n => ROTATE.div_ceil(n).clamp(2, 8),
+        };
+        (0..count).map(make).collect()
+    }
 }
 
 fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
-    let make = move |device: &Device| -> Result<Run> {
-        let sets = sets(2 * (m * k + k * n + m * n), |seed| {
-            Ok((values(device, &[m, k], seed)?, values(device, &[k, n], seed + 100)?, device.empty::<f16>([m, n])?))
+    let make = move |tensors: &Tensors<'_>| -> Result<Run> {
+        let sets = tensors.sets(2 * (m * k + k * n + m * n), |seed| {
+            Ok((tensors.values(&[m, k], seed)?, tensors.values(&[k, n], seed + 100)?, tensors.empty(&[m, n])?))
         })?;
         Ok(Box::new(move |stream, config, number| {
             let (a, b, c) = &sets[number.unwrap_or(0) % sets.len()];
@@ -147,11 +166,11 @@ fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
 }
 
 fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal: bool) -> Workload {
-    let make = move |device: &Device| -> Result<Run> {
+    let make = move |tensors: &Tensors<'_>| -> Result<Run> {
         let extents = [batch, heads, length, depth];
-        let sets = sets(8 * extents.iter().product::<usize>(), |seed| {
-            let tensor = |n: usize| values(device, &extents, seed + 100 * n);
-            Ok((tensor(0)?, tensor(1)?, tensor(2)?, device.empty::<f16>(extents)?))
+        let sets = tensors.sets(8 * extents.iter().product::<usize>(), |seed| {
+            let tensor = |n: usize| tensors.values(&extents, seed + 100 * n);
+            Ok((tensor(0)?, tensor(1)?, tensor(2)?, tensors.empty(&extents)?))
         })?;
         let scale = 1.0 / (depth as f32).sqrt();
         Ok(Box::new(move |stream, config, number| {
@@ -175,10 +194,10 @@ fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal:
     }
 }
 
-fn flat_of(kernel: &'static str, n: usize, tensors: usize) -> Workload {
-    let make = move |device: &Device| -> Result<Run> {
-        let sets = sets(2 * tensors * n, |seed| {
-            Ok((values(device, &[n], seed)?, values(device, &[n], seed + 100)?, device.empty::<f16>([n])?))
+fn flat_of(kernel: &'static str, n: usize, count: usize) -> Workload {
+    let make = move |tensors: &Tensors<'_>| -> Result<Run> {
+        let sets = tensors.sets(2 * count * n, |seed| {
+            Ok((tensors.values(&[n], seed)?, tensors.values(&[n], seed + 100)?, tensors.empty(&[n])?))
         })?;
         Ok(Box::new(move |stream, config, number| {
             let (x, y, out) = &sets[number.unwrap_or(0) % sets.len()];
@@ -197,15 +216,15 @@ fn flat_of(kernel: &'static str, n: usize, tensors: usize) -> Workload {
         name: format!("{kernel} f16 {n}"),
         candidates: FLAT,
         make: Box::new(make),
-        work: Work::Bytes((2 * tensors * n) as f64),
+        work: Work::Bytes((2 * count * n) as f64),
     }
 }
 
 fn rows_of(kernel: &'static str, m: usize, n: usize) -> Workload {
-    let make = move |device: &Device| -> Result<Run> {
-        let weight = values(device, &[n], 1)?;
-        let bias = values(device, &[n], 2)?;
-        let sets = sets(4 * m * n, |seed| Ok((values(device, &[m, n], seed)?, device.empty::<f16>([m, n])?)))?;
+    let make = move |tensors: &Tensors<'_>| -> Result<Run> {
+        let weight = tensors.values(&[n], 1)?;
+        let bias = tensors.values(&[n], 2)?;
+        let sets = tensors.sets(4 * m * n, |seed| Ok((tensors.values(&[m, n], seed)?, tensors.empty(&[m, n])?)))?;
         Ok(Box::new(move |stream, config, number| {
             let (x, y) = &sets[number.unwrap_or(0) % sets.len()];
             let mut y = y.clone();

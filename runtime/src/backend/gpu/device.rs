@@ -273,7 +273,7 @@ impl Backend for GpuBackend {
     }
 
     fn code_target(&self) -> Option<CodeTarget> {
-        Some(CodeTarget { name: self.architecture.name.into(), details: self.architecture.features.into() })
+        Some(CodeTarget::gpu(self.architecture))
     }
 
     #[cfg(feature = "compiler")]

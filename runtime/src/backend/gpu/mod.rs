@@ -12,12 +12,14 @@
 //! | [`kernel`] | loaded kernels and their launch |
 //! | [`target`] | which code a device runs |
 //! | [`failure`] | from a failed call to an error |
+//! | [`bare`] | what the driver's own launch costs |
 
 use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::error::Result;
 
+pub mod bare;
 pub mod cuda;
 pub mod device;
 pub mod driver;
