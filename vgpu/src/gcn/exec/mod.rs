@@ -15,6 +15,7 @@ mod float64;
 mod hazard;
 mod hazard_rdna;
 mod integer;
+mod lane_memory;
 pub(crate) mod matrix;
 mod matrix_layout;
 mod matrix_product;

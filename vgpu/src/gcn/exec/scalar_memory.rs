@@ -254,7 +254,7 @@ impl Cx<'_> {
         let [x, y, _] = self.env.grid;
         let allocation = self.env.memory.allocation(place.0);
         let other = OtherAccess {
-            action: super::access::describe(conflict.action).to_owned(),
+            action: super::lane_memory::describe(conflict.action).to_owned(),
             instruction: self.env.instruction(conflict.other.pc * 4),
             agent: Agent {
                 program: [conflict.program % x, conflict.program / x % y, conflict.program / x / y],
@@ -272,8 +272,8 @@ impl Cx<'_> {
         };
         let message = format!(
             "a scalar {} and a {} of the same bytes without an order between them",
-            super::access::describe(action),
-            super::access::describe(conflict.action)
+            super::lane_memory::describe(action),
+            super::lane_memory::describe(conflict.action)
         );
         self.find(FindingKind::GlobalRace, access.pc, None, Some(address), Some(other), message);
     }
