@@ -204,6 +204,9 @@ fn bad_ptx_has_a_log_with_line_and_column() {
     let (result, log) = jit(&PTX.replacen("fma.rn.f32", "frobnicate.f32", 1));
     assert_eq!(result, CUresult::CUDA_ERROR_INVALID_PTX);
     assert!(log.contains("frobnicate.f32"), "{log}");
+    let (result, log) = jit(&PTX.replacen("fma.rn.f32", "griddepcontrol.wait; fma.rn.f32", 1));
+    assert_eq!(result, CUresult::CUDA_ERROR_INVALID_PTX);
+    assert!(log.contains("needs `.target sm_90` or a later one, and the module has `.target sm_80`"), "{log}");
     let (result, log) = jit(&PTX.replace("sm_80", "sm_100a"));
     assert_eq!(result, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
     assert!(log.contains("sm_100a") && log.contains("H200"), "{log}");

@@ -4,6 +4,7 @@
 
 mod modifiers;
 mod operands;
+mod requirements;
 mod symbols;
 mod types;
 
@@ -530,6 +531,9 @@ impl<'m> Decoder<'m> {
         self.scope = scope;
         self.reads.clear();
         self.writes.clear();
+        if let Some(lack) = requirements::unmet(instruction, &self.module.target, self.module.version) {
+            return Err(self.bad(lack));
+        }
         let (guard, guard_negated) = match &instruction.guard {
             Some((name, negated)) => (self.guard(name)?, *negated),
             None => (NONE, false),
