@@ -1,6 +1,6 @@
 //! Loads and stores of every width in every memory: by address, generic address, buffer, scratch, and in the LDS.
 
-use crate::asm::{Result, Source, run_clean};
+use crate::asm::{Result, Source, other_addresses, registers, run_clean};
 
 /// A load by its names in memory and in the LDS; what it makes of memory's bytes and of the register before.
 struct Load {
@@ -61,10 +61,6 @@ const STORES: &[(&str, &str, usize, usize, usize)] = &[
     ("dwordx4", "b128", 4, 16, 0),
 ];
 
-fn registers(first: usize, count: usize) -> String {
-    if count == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + count - 1) }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Memory {
     Global,
@@ -104,22 +100,21 @@ fn check(memory: Memory) -> Result<()> {
          global_load_dwordx4 v[16:19], v1, s[4:5] offset:16
          s_waitcnt vmcnt(0)\n",
     );
-    let prepare = "s_mov_b32 s8, s6\n s_and_b32 s9, s7, 0xffff\n s_mov_b32 s10, 0x400\n s_mov_b32 s11, 0x27000
-         v_mov_b32 v5, s7\n v_add_co_u32 v4, vcc, s6, v6\n s_nop 1\n v_addc_co_u32 v5, vcc, 0, v5, vcc\n s_nop 4\n";
+    let prepare = other_addresses(1024);
     let wide = ("dwordx4", "b128");
     let finish = format!(
         "{WAIT}global_store_dwordx4 v6, v[12:15], s[6:7] offset:1024
          s_add_u32 s6, s6, 0x800\n s_addc_u32 s7, s7, 0\n s_nop 1\n"
     );
     for load in LOADS {
-        body += prepare;
+        body += &prepare;
         body += &memory.instruction("store", wide, "v[8:11]");
         body += &format!("\n{WAIT}v_mov_b32 v12, v16\n v_mov_b32 v13, 0\n v_mov_b32 v14, 0\n v_mov_b32 v15, 0\n");
         body += &memory.instruction("load", (load.memory, load.lds), &registers(12, load.registers));
         body += &format!("\n{finish}");
     }
     for &(name, lds, count, ..) in STORES {
-        body += prepare;
+        body += &prepare;
         body += &memory.instruction("store", wide, "v[16:19]");
         body += &format!("\n{WAIT}{}\n{WAIT}", memory.instruction("store", (name, lds), &registers(8, count)));
         body += &memory.instruction("load", wide, "v[12:15]");

@@ -9,6 +9,26 @@ use tegula_vgpu::memory::{Fill, GlobalMemory};
 
 pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
+/// How most programs begin: s[4:5] input, s[6:7] result, v1 four times the lane.
+pub const POINTERS: &str = "
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+";
+
+/// The name of one vector register or of several in a row.
+pub fn registers(first: usize, count: usize) -> String {
+    if count == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + count - 1) }
+}
+
+/// Two other ways to what lies v6 bytes behind s[6:7]: s[8:11] is a buffer of so many bytes, v[4:5] the address.
+pub fn other_addresses(bytes: u32) -> String {
+    format!(
+        "s_mov_b32 s8, s6\n s_and_b32 s9, s7, 0xffff\n s_mov_b32 s10, {bytes}\n s_mov_b32 s11, 0x27000
+         v_mov_b32 v5, s7\n v_add_co_u32 v4, vcc, s6, v6\n s_nop 1\n v_addc_co_u32 v5, vcc, 0, v5, vcc\n s_nop 4\n"
+    )
+}
+
 /// A program to assemble: its kernel is `k`, gets pointers in the kernarg segment at s[0:1], its workgroup's number in s2 and the work item
 /// in v0.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Every atomic operation in every memory: by address, generic address, buffer, and in the LDS; with the old value returned and without.
 
-use crate::asm::{Result, Source, run_clean};
+use crate::asm::{Result, Source, other_addresses, registers, run_clean};
 use tegula_vgpu::numeric::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
 /// What memory holds after an operation on its old content with an operand; compare-and-swap has a second one.
@@ -90,10 +90,6 @@ fn values(lane: usize, bytes: usize, float: bool) -> [u64; 3] {
     };
     let old = of(0);
     [old, of(1), if lane.is_multiple_of(3) { old } else { of(2) }]
-}
-
-fn registers(first: usize, count: usize) -> String {
-    if count == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + count - 1) }
 }
 
 /// Where an operation is carried out.
@@ -186,8 +182,7 @@ fn check(memory: Memory) -> Result<()> {
                 Memory::Lds => format!("ds_write_b{} v6, {old}\n s_waitcnt lgkmcnt(0)\n", op.bytes * 8),
                 _ => format!("global_store_{wide} v6, {old}, s[6:7]\n s_waitcnt vmcnt(0)\n"),
             };
-            body += "s_mov_b32 s8, s6\n s_and_b32 s9, s7, 0xffff\n s_mov_b32 s10, 0x200\n s_mov_b32 s11, 0x27000\n
-                     v_mov_b32 v5, s7\n v_add_co_u32 v4, vcc, s6, v6\n s_nop 1\n v_addc_co_u32 v5, vcc, 0, v5, vcc\n s_nop 4\n";
+            body += &other_addresses(512);
             body += &format!("{asm}\n s_waitcnt vmcnt(0) lgkmcnt(0)\n");
             body += &match memory {
                 Memory::Lds => format!("ds_read_b{} {old}, v6\n s_waitcnt lgkmcnt(0)\n", op.bytes * 8),

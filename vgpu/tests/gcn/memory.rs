@@ -1,17 +1,10 @@
 //! Memory instructions: widths, halves, addresses, buffers, LDS, atomics, scratch, and the LDS filled from memory.
 
-use crate::asm::{Result, Source, run_clean};
+use crate::asm::{POINTERS, Result, Source, run_clean};
 
 fn words(count: u32) -> Vec<u32> {
     (0..count).map(|n| n.wrapping_mul(0x9e37_79b9) ^ 0x5555_0000).collect()
 }
-
-/// What most programs here begin with: s[4:5] input, s[6:7] result, v1 four times the lane.
-const POINTERS: &str = "
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-";
 
 fn program(body: &str) -> String {
     format!("{POINTERS}{body}")

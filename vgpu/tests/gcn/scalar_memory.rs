@@ -1,14 +1,7 @@
 //! Scalar stores and atomics, through the scalar cache and buffer resources.
 
-use crate::asm::{Result, Source, run, run_clean};
+use crate::asm::{POINTERS, Result, Source, run, run_clean};
 use tegula_vgpu::finding::FindingKind;
-
-/// s[4:5] input, s[6:7] result, v1 four times the lane.
-const POINTERS: &str = "
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32 v1, 2, v0
-    s_waitcnt lgkmcnt(0)
-";
 
 #[test]
 fn stores_of_every_width_and_offset() -> Result<()> {
