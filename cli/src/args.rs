@@ -17,7 +17,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// List the kernels: parameters with types, dims, defaults.
-    Kernels(Json),
+    Kernels(KernelsArgs),
     /// Compile a kernel and show one stage of it.
     #[cfg(feature = "compiler")]
     Compile(CompileArgs),
@@ -56,6 +56,17 @@ pub struct Json {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is listed of the kernels.
+#[derive(Args, Debug)]
+pub struct KernelsArgs {
+    /// List for each parameter which properties of its argument the kernel is compiled for.
+    #[arg(long, alias = "specializations")]
+    pub specialisations: bool,
+    /// Output for scripts.
+    #[command(flatten)]
+    pub json: Json,
 }
 
 /// How a kernel is chosen and specialised.

@@ -35,6 +35,36 @@ fn kernels_are_listed() {
     assert!(softmax["source"].as_str().expect("a string").contains("softmax.rs:"));
 }
 
+/// The properties of arguments that make another kernel: few, and all of them listed.
+#[test]
+fn specialisations_are_listed() {
+    let table = success(&["kernels", "--specialisations"]);
+    let line = |start: &str| table.lines().find(|l| l.trim_start().starts_with(start)).expect("a line");
+    let properties = "address % 16, unit inner stride, below 2 GiB, no alias, extent 0 % 16, extent 1 % 16, \
+                      stride 0 % 16, stride 1 % 16";
+    assert!(line("softmax ").ends_with(properties), "{table}");
+    let json: Value = serde_json::from_str(&success(&["kernels", "--specialisations", "--json"])).expect("JSON");
+    let kernels = json.as_array().expect("an array");
+    let param = |kernel: &str, name: &str| {
+        let kernel = kernels.iter().find(|k| k["name"] == kernel).unwrap_or_else(|| panic!("no {kernel}"));
+        let param = kernel["params"].as_array().expect("an array").iter().find(|p| p["name"] == name);
+        param.unwrap_or_else(|| panic!("no {name} in {kernel}"))["specialisations"].clone()
+    };
+    assert_eq!(param("softmax", "x").as_array().map(Vec::len), Some(8));
+    for kernel in kernels {
+        for p in kernel["params"].as_array().expect("an array") {
+            let (ty, properties) = (p["type"].as_str().expect("a type"), p["specialisations"].as_array());
+            let properties = properties.unwrap_or_else(|| panic!("none of {p}"));
+            match ty {
+                "Scalar<f32>" => assert!(properties.is_empty(), "{p}"),
+                "Scalar<i32>" => assert!(properties.is_empty() || properties == &["value % 16"], "{p}"),
+                _ => {}
+            }
+        }
+    }
+    assert!(success(&["kernels", "--json"]).find("specialisations").is_none());
+}
+
 /// As in `tegula kernels | head`.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {

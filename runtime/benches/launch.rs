@@ -3,7 +3,8 @@
 //! `cargo bench -p tegula-runtime --bench launch [-- DEVICE]`. Without a device, the benchmark starts itself again on
 //! the stand-in of CUDA, whose launches do nothing: what is measured then is the runtime, and what the stand-in takes
 //! for a call is measured as well and taken off. On a real device launches are enqueued; the queue is emptied between
-//! measurements.
+//! measurements. `checks` is the part of it that goes to the host's checks of the arguments, their classes and the look-up
+//! of the compiled kernel.
 //!
 //! The best of several rounds counts: the machine has other things to do.
 
@@ -14,7 +15,7 @@ mod kernels;
 
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys;
+use tegula_runtime::backend::gpu;
 use tegula_runtime::{Device, Launch, Result, Stream, Tensor};
 
 /// Launches of a round; a real device's queue holds them.
@@ -37,21 +38,31 @@ fn main() -> Result<()> {
     let name = device.unwrap_or_else(|| "cuda:0".into());
     let device = Device::open(&name)?;
     println!("{name}: {}", device.description());
+    let driver = match name.split_once(':') {
+        Some((kind @ ("cuda" | "hip"), _)) => gpu::bare::launches(&*gpu::driver(kind)?, LAUNCHES, ROUNDS)?,
+        _ => None,
+    };
     println!(
-        "{:>9} {:>8} {:>12} {:>12} {:>12} {:>12}",
-        "arguments", "threads", "ns/launch", "driver", "over it", "allocations"
+        "{:>9} {:>8} {:>12} {:>12} {:>12} {:>12} {:>12}",
+        "arguments", "threads", "ns/launch", "driver", "over it", "checks", "allocations"
     );
     for arguments in [0, 4, 19] {
         for threads in [1, 8] {
             let ours = measure(&device, threads, |fixture| fixture.launches(arguments))?;
-            let driver = (name.starts_with("cuda:") && threads == 1).then(|| driver_call(&device)).transpose()?;
             let allocations = allocations_of(&device, arguments)?;
             let ns = |d: Duration| d.as_nanos() as f64 / f64::from(LAUNCHES);
-            let (driver, over) = match driver {
-                Some(d) => (format!("{:.0}", ns(d)), format!("{:.0}", ns(ours.saturating_sub(d)))),
-                None => ("".into(), "".into()),
-            };
-            println!("{arguments:>9} {threads:>8} {:>12.0} {driver:>12} {over:>12} {allocations:>12}", ns(ours));
+            let show = |d: Option<Duration>| d.map(|d| format!("{:.0}", ns(d))).unwrap_or_default();
+            let driver = if threads == 1 { driver } else { None };
+            let over = driver.map(|driver| ours.saturating_sub(driver));
+            // A call without tensors does not know its device before it is launched.
+            let checks = (threads == 1 && arguments > 0).then(|| checks(&device, arguments)).transpose()?;
+            println!(
+                "{arguments:>9} {threads:>8} {:>12.0} {:>12} {:>12} {:>12} {allocations:>12}",
+                ns(ours),
+                show(driver),
+                show(over),
+                show(checks)
+            );
         }
     }
     println!("\npublished, in microseconds a launch:");
@@ -59,6 +70,13 @@ fn main() -> Result<()> {
         println!("  {what:<24} {time}");
     }
     Ok(())
+}
+
+/// A call with nineteen arguments.
+#[inline]
+fn nineteen<'a>(x: &'a [Tensor<f32>], out: &'a mut Tensor<f32>) -> impl Launch + use<'a> {
+    let [x0, x1, x2, x3, x4, x5, x6, x7, x8] = std::array::from_fn(|i| &x[i]);
+    kernels::nineteen(x0, x1, x2, x3, x4, x5, x6, x7, x8, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7, 8, 9, out)
 }
 
 /// Tensors and a stream of one thread.
@@ -81,28 +99,7 @@ impl Fixture {
             match arguments {
                 0 => kernels::nothing().grid([1, 1, 1]).launch_on(stream)?,
                 4 => kernels::four(&x[0], &x[1], 2.0, &mut self.out).launch_on(stream)?,
-                _ => kernels::nineteen(
-                    &x[0],
-                    &x[1],
-                    &x[2],
-                    &x[3],
-                    &x[4],
-                    &x[5],
-                    &x[6],
-                    &x[7],
-                    &x[8],
-                    1.0,
-                    2.0,
-                    3.0,
-                    4.0,
-                    5.0,
-                    6.0,
-                    7,
-                    8,
-                    9,
-                    &mut self.out,
-                )
-                .launch_on(stream)?,
+                _ => nineteen(x, &mut self.out).launch_on(stream)?,
             }
         }
         Ok(())
@@ -134,43 +131,26 @@ fn measure(device: &Device, threads: usize, round: impl Fn(&mut Fixture) -> Resu
     Ok(best.into_iter().max().unwrap_or_default())
 }
 
-/// The best time of a round of the driver's own call, for a kernel without parameters.
-fn driver_call(device: &Device) -> Result<Duration> {
-    // An empty kernel as PTX that every driver takes.
-    let ptx = c".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
-    // The context is the thread's own since the device was opened.
-    device.synchronize()?;
-    let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the text ends with a zero byte; the driver writes one handle each.
-    unsafe {
-        let loaded =
-            sys::cuModuleLoadDataEx(&mut module, ptx.as_ptr().cast(), 0, std::ptr::null_mut(), std::ptr::null_mut());
-        assert_eq!(loaded, sys::CUresult::CUDA_SUCCESS);
-        let found = sys::cuModuleGetFunction(&mut function, module, c"nothing".as_ptr());
-        assert_eq!(found, sys::CUresult::CUDA_SUCCESS);
+/// The best time of a round of what a launch does before it asks the driver: it checks the arguments, finds their classes
+/// and the compiled kernel. That is all that a second warm-up does.
+fn checks(device: &Device, arguments: usize) -> Result<Duration> {
+    let mut fixture = Fixture::new(device)?;
+    let (x, out) = (&fixture.x, &mut fixture.out);
+    match arguments {
+        4 => warm_ups(&kernels::four(&x[0], &x[1], 2.0, out)),
+        _ => warm_ups(&nineteen(x, out)),
     }
-    let mut stream = std::ptr::null_mut();
-    // SAFETY: the driver writes one handle.
-    assert_eq!(unsafe { sys::cuStreamCreate(&mut stream, 1) }, sys::CUresult::CUDA_SUCCESS);
+}
+
+fn warm_ups(call: &impl Launch) -> Result<Duration> {
+    call.warm_up()?;
     let mut best = Duration::MAX;
     for _ in 0..ROUNDS {
-        // SAFETY: the stream was made above; the function has no parameters.
-        unsafe {
-            sys::cuStreamSynchronize(stream);
-            let start = Instant::now();
-            for _ in 0..LAUNCHES {
-                let null = std::ptr::null_mut();
-                let launched = sys::cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, stream, null, null);
-                assert_eq!(launched, sys::CUresult::CUDA_SUCCESS);
-            }
-            best = best.min(start.elapsed());
+        let start = Instant::now();
+        for _ in 0..LAUNCHES {
+            call.warm_up()?;
         }
-    }
-    // SAFETY: both were made above, and no work is left.
-    unsafe {
-        sys::cuStreamSynchronize(stream);
-        sys::cuStreamDestroy_v2(stream);
-        sys::cuModuleUnload(module);
+        best = best.min(start.elapsed());
     }
     Ok(best)
 }

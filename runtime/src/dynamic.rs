@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::launch::{check, grid_of, specialize};
 use crate::stream::Stream;
 use crate::tensor::AnyTensor;
+use crate::tensor::view::View;
 
 /// A tensor of any element type.
 #[derive(Clone)]
@@ -33,14 +34,9 @@ impl DynTensor {
         if !tensor.data.is_empty() {
             device.backend().default_queue().write(&memory, 0, &tensor.data)?;
         }
-        Ok(Self(AnyTensor {
-            device: device.clone(),
-            memory,
-            elem: tensor.elem,
-            offset: tensor.offset,
-            extents: tensor.extents[..].into(),
-            strides: tensor.strides[..].into(),
-        }))
+        let (extents, strides) = (tensor.extents[..].into(), tensor.strides[..].into());
+        let view = View::new(memory, tensor.elem, tensor.offset, extents, strides)?;
+        Ok(Self(AnyTensor { device: device.clone(), view }))
     }
 
     /// Copies the memory it lies in back to the tensor it came from.
@@ -48,13 +44,13 @@ impl DynTensor {
     /// # Errors
     /// If the sizes differ, or the device failed.
     pub fn download(&self, tensor: &mut HostTensor) -> Result<()> {
-        if tensor.data.len() != self.0.memory.len() {
+        if tensor.data.len() != self.0.memory().len() {
             return Err(Error::Tensor("the tensor is not the one that was copied to the device".into()));
         }
         if tensor.data.is_empty() {
             return Ok(());
         }
-        self.0.device.backend().default_queue().read(&self.0.memory, 0, &mut tensor.data)
+        self.0.device.backend().default_queue().read(self.0.memory(), 0, &mut tensor.data)
     }
 }
 
@@ -85,8 +81,8 @@ impl DynArg {
 
     fn arg(&self) -> Arg<'_> {
         match self {
-            Self::Tensor(t) => t.0.arg(),
-            Self::Pointer(DynTensor(t)) => Arg::Ptr { memory: &t.memory, offset: t.offset * t.size(), elem: t.elem },
+            Self::Tensor(DynTensor(t)) => Arg::View(&t.view),
+            Self::Pointer(DynTensor(t)) => Arg::Ptr(&t.view),
             Self::Scalar(elem, value) => Arg::Scalar(*elem, eval::to_bits(*elem, *value)),
         }
     }
@@ -106,7 +102,7 @@ pub fn promises(function: &Function, args: &[DynArg]) -> Result<Vec<ArgSpec>> {
     let bad = |message| Error::Argument { kernel: function.name.clone(), message };
     let name = |i: usize| function.params.get(i).map_or_else(|| "?".into(), |p| p.name.clone());
     let overlaps = check::overlaps(&args, written, bad, name)?;
-    Ok(specialize::classify(&args, &overlaps, |_| true).iter().map(|class| class.spec()).collect())
+    Ok(specialize::classify(&args, overlaps, |_| true).map(specialize::Class::spec).collect())
 }
 
 /// A kernel on a device.

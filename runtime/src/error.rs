@@ -67,11 +67,11 @@ pub enum Error {
         nearest: String,
     },
     /// The device has not that much memory left.
-    #[error("device `{device}` cannot allocate {asked} bytes{}; {}", Free(*.free), advice(*.asked, *.free))]
+    #[error("device `{device}` cannot allocate {}{}; {}", Asked(*.asked), Free(*.free), advice(*.asked, *.free))]
     OutOfMemory {
         /// The device.
         device: String,
-        /// Bytes asked for.
+        /// Bytes asked for; 0 where the driver needs them for itself, as for code and stacks, and does not tell how many.
         asked: usize,
         /// Bytes that are free, where the device tells.
         free: Option<usize>,
@@ -173,6 +173,17 @@ impl Error {
 pub(crate) const CONTEXT_LOST: &str =
     "the device's context is lost, and every later call on this device fails: restart the program";
 
+struct Asked(usize);
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("what the driver needs itself"),
+            n => write!(f, "{n} bytes"),
+        }
+    }
+}
+
 struct Free(Option<usize>);
 
 impl fmt::Display for Free {
@@ -184,7 +195,7 @@ impl fmt::Display for Free {
 /// What to do when memory is out.
 fn advice(asked: usize, free: Option<usize>) -> &'static str {
     match free {
-        Some(free) if free >= asked => "what is free is in pieces: drop tensors, then call `Device::trim`",
+        Some(free) if asked > 0 && free >= asked => "what is free is in pieces: drop tensors, then call `Device::trim`",
         _ => "drop tensors that are no longer needed, or use a smaller batch",
     }
 }

@@ -35,10 +35,9 @@ pub fn by_name(name: &str) -> Result<Arc<dyn Executor + Send + Sync>> {
         }
     }
     let names = names();
-    let help = match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are: {}", names.join(", ")),
-    };
+    let near = nearest(name, names.iter().map(String::as_str));
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let help = format!("{near}there are: cuda:N, hip:N, {}", names.join(", "));
     Err(Error::UnknownDevice { name: name.into(), help })
 }
 

@@ -103,7 +103,7 @@ impl<'a> ForeignArgument<'a> {
         match self.0 {
             Kind::Address(_, memory, offset) => ForeignArg::Address(memory, offset),
             Kind::Value(bytes) => ForeignArg::Value(bytes),
-            Kind::Map(map) => ForeignArg::Map(&map.encoded, &map.tensor.memory),
+            Kind::Map(map) => ForeignArg::Map(&map.encoded, map.tensor.memory()),
         }
     }
 }
@@ -112,7 +112,7 @@ impl<'a> ForeignArgument<'a> {
 impl<'a, T: HostElement> From<&'a Tensor<T>> for ForeignArgument<'a> {
     fn from(tensor: &'a Tensor<T>) -> Self {
         let t = tensor.any();
-        Self(Kind::Address(&t.device, &t.memory, t.offset * t.size()))
+        Self(Kind::Address(&t.device, t.memory(), t.offset() * t.size()))
     }
 }
 

@@ -21,12 +21,11 @@ pub fn open(name: &str) -> Result<Device> {
     }
     let backend: Box<dyn Backend> = match (name, name.split_once(':')) {
         ("cpu", _) => Box::new(CpuBackend::new(cpu::threads())),
+        (kind @ ("cuda" | "hip"), None) => return Err(no_number(name, kind)),
         (_, Some((kind @ ("cuda" | "hip"), number))) => {
-            let Ok(ordinal) = number.parse() else {
-                let help = format!("a device of this kind is `{kind}:` and its number, such as `{kind}:0`");
-                return Err(Error::UnknownDevice { name: name.into(), help });
-            };
-            gpu::open(kind, ordinal)?
+            // One form only: a device has one name.
+            let ordinal = number.parse().ok().filter(|ordinal: &u32| ordinal.to_string() == number);
+            gpu::open(kind, ordinal.ok_or_else(|| no_number(name, kind))?)?
         }
         // The interpreter and the virtual GPUs; any other name is an error that lists them all.
         _ => Box::new(in_process(name)?),
@@ -34,6 +33,12 @@ pub fn open(name: &str) -> Result<Device> {
     let device = Device::new(backend);
     devices.insert(name.to_owned(), device.clone());
     Ok(device)
+}
+
+/// A name that says what kind of GPU, and not which.
+fn no_number(name: &str, kind: &str) -> Error {
+    let help = format!("a device of this kind is `{kind}:` and its number, such as `{kind}:0`");
+    Error::UnknownDevice { name: name.into(), help }
 }
 
 /// The interpreter or a virtual GPU, in this process.

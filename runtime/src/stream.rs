@@ -100,14 +100,14 @@ impl Stream {
         let (a, b) = (from.any(), to.any());
         self.check(&a.device, "tensor")?;
         self.check(&b.device, "tensor")?;
-        if a.extents != b.extents {
-            return Err(Error::Tensor(format!("cannot copy extents {:?} to {:?}", a.extents, b.extents)));
+        if a.extents() != b.extents() {
+            return Err(Error::Tensor(format!("cannot copy extents {:?} to {:?}", a.extents(), b.extents())));
         }
-        let (s, t) = (a.dense_span()?, b.dense_span()?);
+        let (s, t) = (a.dense_bytes()?, b.dense_bytes()?);
         if s.is_empty() {
             return Ok(());
         }
-        self.queue.copy((&a.memory, s.start), (&b.memory, t.start), s.len())
+        self.queue.copy((a.memory(), s.start), (b.memory(), t.start), s.len())
     }
 
     /// Sets every byte of a tensor without gaps to zero.
@@ -116,11 +116,11 @@ impl Stream {
     /// If the tensor does not fit, or the device fails.
     pub fn fill_zero<T: HostElement>(&self, tensor: &mut Tensor<T>) -> Result<()> {
         self.check(tensor.device(), "tensor")?;
-        let span = tensor.any().dense_span()?;
+        let span = tensor.any().dense_bytes()?;
         if span.is_empty() {
             return Ok(());
         }
-        self.queue.fill(&tensor.any().memory, span.start, span.len(), 0)
+        self.queue.fill(tensor.any().memory(), span.start, span.len(), 0)
     }
 
     /// Copies pinned host memory to a tensor without gaps, and returns at once. In a capture, every replay copies what is
@@ -133,7 +133,7 @@ impl Stream {
         if span.is_empty() {
             return Ok(());
         }
-        let memory = &to.any().memory;
+        let memory = to.any().memory();
         self.copy_pinned(from.block(), Access::Reads, || {
             // SAFETY: the block waits for this copy before anyone writes or frees it.
             unsafe { self.queue.write_async(memory, span.start, from.address().cast(), span.len()) }
@@ -153,7 +153,7 @@ impl Stream {
         if span.is_empty() {
             return Ok(());
         }
-        let memory = &from.any().memory;
+        let memory = from.any().memory();
         self.copy_pinned(to.block(), Access::Writes, || {
             // SAFETY: the block waits for this copy before anyone looks at it, writes or frees it.
             unsafe { self.queue.read_async(memory, span.start, to.address().cast(), span.len()) }
@@ -173,10 +173,10 @@ impl Stream {
     fn pinned<T: HostElement>(&self, len: usize, tensor: &Tensor<T>) -> Result<std::ops::Range<usize>> {
         self.check(tensor.device(), "tensor")?;
         if len != tensor.count() {
-            let message = format!("{len} values do not fit a tensor of extents {:?}", tensor.any().extents);
+            let message = format!("{len} values do not fit a tensor of extents {:?}", tensor.any().extents());
             return Err(Error::Tensor(message));
         }
-        tensor.any().dense_span()
+        tensor.any().dense_bytes()
     }
 
     /// Notes the work that `f` gives to this stream, instead of doing it, as a graph that can be replayed. Kernels are

@@ -185,7 +185,7 @@ impl TensorMap {
 
 impl fmt::Debug for TensorMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TensorMap of {:?} on {}", self.tensor.extents, self.tensor.device.name())
+        write!(f, "TensorMap of {:?} on {}", self.tensor.extents(), self.tensor.device.name())
     }
 }
 
@@ -219,26 +219,26 @@ impl Tiled {
         options: MapOptions,
     ) -> std::result::Result<Self, TensorMapError> {
         use TensorMapError as E;
-        let (rank, size) = (tensor.extents.len(), tensor.size());
+        let (rank, size) = (tensor.extents().len(), tensor.size());
         if box_extents.len() != rank {
             return Err(E::BoxRank { box_extents: box_extents.to_vec(), rank });
         }
-        let (Some(inner), Some(&stride)) = (box_extents.last(), tensor.strides.last()) else { return Err(E::NoAxes) };
-        let address = tensor.memory.address() + (tensor.offset * size) as u64;
+        let (Some(inner), Some(&stride)) = (box_extents.last(), tensor.strides().last()) else { return Err(E::NoAxes) };
+        let address = tensor.address();
         if !address.is_multiple_of(16) {
             return Err(E::Address { address });
         }
-        if let Some((axis, &extent)) = tensor.extents.iter().enumerate().find(|(_, e)| !(1..=1 << 32).contains(*e)) {
+        if let Some((axis, &extent)) = tensor.extents().iter().enumerate().find(|(_, e)| !(1..=1 << 32).contains(*e)) {
             return Err(E::Extent { axis, extent });
         }
-        if stride != 1 && tensor.extents[rank - 1] > 1 {
+        if stride != 1 && tensor.extents()[rank - 1] > 1 {
             return Err(E::InnerStride { stride });
         }
         let mut strides = SmallVec::new();
         for axis in (0..rank - 1).rev() {
-            let bytes = tensor.strides[axis].saturating_mul(size as i64);
+            let bytes = tensor.strides()[axis].saturating_mul(size as i64);
             // An axis of one element is never stepped over: any stride will do.
-            let bytes = if tensor.extents[axis] == 1 { bytes.max(0) & !15 } else { bytes };
+            let bytes = if tensor.extents()[axis] == 1 { bytes.max(0) & !15 } else { bytes };
             match u64::try_from(bytes) {
                 Ok(stride) if stride < 1 << 40 && stride.is_multiple_of(16) => strides.push(stride),
                 _ => return Err(E::Stride { axis, bytes }),
@@ -255,13 +255,13 @@ impl Tiled {
             return Err(E::Swizzle { bytes, span });
         }
         // The driver has no type for floats of 8 bits, and copies them as bytes.
-        if options.fill == Fill::Nan && (!tensor.elem.is_float() || tensor.elem.is_fp8()) {
-            return Err(E::NoNan { elem: tensor.elem });
+        if options.fill == Fill::Nan && (!tensor.elem().is_float() || tensor.elem().is_fp8()) {
+            return Err(E::NoNan { elem: tensor.elem() });
         }
         Ok(Self {
-            elem: tensor.elem,
+            elem: tensor.elem(),
             address,
-            extents: tensor.extents.iter().rev().map(|&e| e as u64).collect(),
+            extents: tensor.extents().iter().rev().map(|&e| e as u64).collect(),
             strides,
             box_extents: box_extents.iter().rev().map(|&e| e as u32).collect(),
             options,

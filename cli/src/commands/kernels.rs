@@ -1,11 +1,13 @@
-//! `tegula kernels`: each kernel's name, parameters with types, dims, defaults.
+//! `tegula kernels`: each kernel's name, parameters with types, dims, defaults; and what it is compiled again for.
 
 use serde::Serialize;
-use tegula::lang::kernel::KernelInfo;
+use tegula::lang::kernel::{BuildOptions, KernelInfo};
+use tegula::runtime::launch::property::Property;
 
 use crate::Library;
-use crate::args::Json;
+use crate::args::KernelsArgs;
 use crate::error::Result;
+use crate::select::Selection;
 use crate::table::Columns;
 
 /// A kernel. `--json` prints an array of these.
@@ -34,6 +36,9 @@ struct Param {
     name: &'static str,
     #[serde(rename = "type")]
     ty: &'static str,
+    /// The properties of the argument that the kernel is compiled for, where they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    specialisations: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -57,7 +62,7 @@ impl From<&KernelInfo> for Kernel {
             name: k.name,
             doc: doc.split_whitespace().collect::<Vec<_>>().join(" "),
             source: format!("{}:{}", k.file, k.line),
-            params: k.params.iter().map(|p| Param { name: p.name, ty: p.ty }).collect(),
+            params: k.params.iter().map(|p| Param { name: p.name, ty: p.ty, specialisations: None }).collect(),
             comptime: k.comptime.iter().map(|c| Comptime { name: c.name, ty: c.ty, default: c.default }).collect(),
             dims: k.dims.iter().map(|d| Dim { name: d.name, default: d.default }).collect(),
             instances: (k.instances)().iter().map(|i| i.types.iter().map(|t| t.name()).collect()).collect(),
@@ -66,15 +71,51 @@ impl From<&KernelInfo> for Kernel {
     }
 }
 
-/// Lists them.
-pub fn run(library: &Library, args: &Json) -> Result<()> {
-    let kernels: Vec<Kernel> = library.kernels.iter().map(|k| Kernel::from(*k)).collect();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&kernels).expect("the list is plain data"));
-        return Ok(());
+/// Adds what the kernel is compiled again for, which its Tile IR tells.
+fn with_specialisations(mut kernel: Kernel, info: &'static KernelInfo) -> Result<Kernel> {
+    let function = Selection { info, options: BuildOptions::default() }.build()?;
+    for ((param, of), built) in kernel.params.iter_mut().zip(info.params).zip(&function.params) {
+        let properties = if of.specialize { Property::of(&built.kind) } else { Vec::new() };
+        param.specialisations = Some(properties.iter().map(Property::to_string).collect());
     }
+    Ok(kernel)
+}
+
+/// Lists them.
+pub fn run(library: &Library, args: &KernelsArgs) -> Result<()> {
+    let kernel = |info: &&'static KernelInfo| match args.specialisations {
+        true => with_specialisations(Kernel::from(*info), info),
+        false => Ok(Kernel::from(*info)),
+    };
+    let kernels: Vec<Kernel> = library.kernels.iter().map(kernel).collect::<Result<_>>()?;
+    if args.json.json {
+        println!("{}", serde_json::to_string_pretty(&kernels).expect("the list is plain data"));
+    } else if args.specialisations {
+        print!("{}", specialisations(&kernels));
+    } else {
+        print!("{}", overview(&kernels));
+    }
+    Ok(())
+}
+
+/// A line for each parameter, with the properties of its argument that make another kernel.
+fn specialisations(kernels: &[Kernel]) -> Columns {
+    let mut table = Columns::new(&["kernel", "parameter", "compiled for"]);
+    for k in kernels {
+        for (i, p) in k.params.iter().enumerate() {
+            let kernel = if i == 0 { k.name } else { "" };
+            let properties = p.specialisations.as_deref().unwrap_or_default().join(", ");
+            let properties = if properties.is_empty() { "any".to_owned() } else { properties };
+            table.row([kernel.into(), format!("{}: {}", p.name, p.ty), properties]);
+        }
+    }
+    table
+}
+
+/// A line for each kernel.
+fn overview(kernels: &[Kernel]) -> Columns {
     let mut table = Columns::new(&["kernel", "parameters", "dims", "types"]);
-    for k in &kernels {
+    for k in kernels {
         let params = k.params.iter().map(|p| format!("{}: {}", p.name, p.ty));
         let comptime = k.comptime.iter().map(|c| {
             let default = c.default.map(|d| format!(" = {d}")).unwrap_or_default();
@@ -89,6 +130,5 @@ pub fn run(library: &Library, args: &Json) -> Result<()> {
             instances.join(" "),
         ]);
     }
-    print!("{table}");
-    Ok(())
+    table
 }

@@ -114,6 +114,8 @@ pub fn to_bits(t: ScalarType, x: Literal) -> u64 {
     match x {
         Literal::Bool(b) => b.into(),
         Literal::Int(v) => int::to_bits(t, v),
+        // As the encoder does, in an instruction: arguments of launches come by here.
+        Literal::Float(v) if t == ScalarType::F32 && !v.is_nan() => (v as f32).to_bits().into(),
         Literal::Float(v) => FloatFormat::of(t).encode(v, Rounding::NearestEven, false),
     }
 }

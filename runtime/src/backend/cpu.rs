@@ -10,9 +10,10 @@ use tegula_ir::numeric::eval;
 
 use super::host_device::{HostDevice, host_device};
 use super::host_queue::{HostQueue, OwnedArg};
-use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Memory, Queue};
+use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Queue};
 use crate::embedded;
 use crate::error::{Error, Result};
+use crate::tensor::view::View;
 
 /// The CPU device.
 pub struct CpuBackend {
@@ -129,14 +130,12 @@ impl Executable for CpuExecutable {
 
 impl Loaded {
     fn run(&self, grid: [u32; 3], args: &[Arg<'_>]) -> Result<()> {
-        let address = |memory: &dyn Memory, offset: usize| (memory.address() as usize + offset) as *mut u8;
+        let base = |view: &View| view.address() as usize as *mut u8;
         let raw: SmallVec<[CpuArg<'_>; 24]> = args
             .iter()
             .map(|arg| match *arg {
-                Arg::View { memory, offset, extents, strides, .. } => {
-                    CpuArg::View { base: address(&**memory, offset), extents, strides }
-                }
-                Arg::Ptr { memory, offset, .. } => CpuArg::Ptr(address(&**memory, offset)),
+                Arg::View(view) => CpuArg::View { base: base(view), extents: view.extents(), strides: view.strides() },
+                Arg::Ptr(view) => CpuArg::Ptr(base(view)),
                 Arg::Scalar(elem, bits) => CpuArg::Scalar(eval::from_bits(elem, bits)),
                 Arg::Address(_, address) => CpuArg::Ptr(address as usize as *mut u8),
             })

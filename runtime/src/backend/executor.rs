@@ -7,13 +7,13 @@ use tegula_artifact::Artifact;
 use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
 use tegula_ir::numeric::eval;
-use tegula_ir::types::ScalarType;
 
 use super::host_device::{HostDevice, host_device};
 use super::host_memory::HostMemory;
 use super::host_queue::{HostQueue, OwnedArg};
 use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Memory, Queue};
 use crate::error::{Error, Result};
+use crate::tensor::view::View;
 
 /// An executor that runs compiled code, which can be kept.
 pub trait CodeExecutor: Executor + Send + Sync {
@@ -137,12 +137,12 @@ impl Loaded {
         for (param, arg) in self.function.params.iter().zip(args) {
             host.push(match *arg {
                 Arg::Scalar(elem, bits) => HostArg::Scalar(eval::from_bits(elem, bits)),
-                Arg::View { memory, offset, elem, extents, strides } => HostArg::Tensor(HostTensor {
-                    extents: extents.to_vec(),
-                    strides: strides.to_vec(),
-                    ..whole_block(&**memory, offset, elem)?
+                Arg::View(view) => HostArg::Tensor(HostTensor {
+                    extents: view.extents().to_vec(),
+                    strides: view.strides().to_vec(),
+                    ..whole_block(view)?
                 }),
-                Arg::Ptr { memory, offset, elem } => HostArg::Ptr(whole_block(&**memory, offset, elem)?),
+                Arg::Ptr(view) => HostArg::Ptr(whole_block(view)?),
                 Arg::Address(..) => {
                     let message = format!(
                         "argument `{}` is an address, which `{}` cannot follow; pass the tensor it points into",
@@ -164,15 +164,11 @@ impl Loaded {
         print!("{printed}");
         // Only what changed goes back: several arguments may lie in one block.
         for ((arg, host), before) in args.iter().zip(&host).zip(&before) {
-            let (Arg::View { memory, .. } | Arg::Ptr { memory, .. }, HostArg::Tensor(t) | HostArg::Ptr(t)) =
-                (arg, host)
-            else {
-                continue;
-            };
+            let (Some(memory), HostArg::Tensor(t) | HostArg::Ptr(t)) = (arg.memory(), host) else { continue };
             if t.data == *before {
                 continue;
             }
-            let memory = HostMemory::of(&***memory);
+            let memory = HostMemory::of(&**memory);
             let mut block = vec![0; memory.len()];
             memory.read(0, &mut block)?;
             for ((now, new), old) in block.iter_mut().zip(&t.data).zip(before) {
@@ -195,12 +191,11 @@ impl Loaded {
     }
 }
 
-/// The whole block as a one-dimensional tensor whose element zero is at a byte offset.
-fn whole_block(memory: &dyn Memory, offset: usize, elem: ScalarType) -> Result<HostTensor> {
+/// A view's whole block as a one-dimensional tensor whose element zero is the view's.
+fn whole_block(view: &View) -> Result<HostTensor> {
+    let memory = &**view.memory();
     let mut data = vec![0; memory.len()];
     HostMemory::of(memory).read(0, &mut data)?;
-    let size = elem.memory_bytes().unwrap_or(1) as usize;
-    let offset = offset / size;
-    let count = (data.len() / size - offset) as i64;
-    Ok(HostTensor { elem, data, offset, extents: vec![count], strides: vec![1] })
+    let count = (data.len() / view.size()).saturating_sub(view.offset()) as i64;
+    Ok(HostTensor { elem: view.elem(), data, offset: view.offset(), extents: vec![count], strides: vec![1] })
 }

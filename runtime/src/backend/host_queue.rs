@@ -7,11 +7,13 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tegula_ir::types::ScalarType;
+
 use super::capture::{Capture, Member, Point, Slot, Work};
 use super::host_memory::HostMemory;
-use super::{Arg, Axes, EventObject, GraphObject, Memory, Queue};
+use super::{Arg, EventObject, GraphObject, Memory, Queue};
 use crate::error::{Error, Result};
-use tegula_ir::types::ScalarType;
+use crate::tensor::view::View;
 
 /// A queue whose work is done when it is given, unless it is being captured.
 #[derive(Default)]
@@ -206,27 +208,9 @@ impl GraphObject for HostGraph {
 /// An argument that keeps its memory: what a graph holds.
 pub enum OwnedArg {
     /// See [`Arg::View`].
-    View {
-        /// The block that holds it.
-        memory: Arc<dyn Memory>,
-        /// Byte offset of element zero.
-        offset: usize,
-        /// Element type.
-        elem: ScalarType,
-        /// Extents in elements.
-        extents: Axes,
-        /// Strides in elements.
-        strides: Axes,
-    },
+    View(View),
     /// See [`Arg::Ptr`].
-    Ptr {
-        /// The block that may be touched.
-        memory: Arc<dyn Memory>,
-        /// Byte offset of the address.
-        offset: usize,
-        /// Element type.
-        elem: ScalarType,
-    },
+    Ptr(View),
     /// See [`Arg::Scalar`].
     Scalar(ScalarType, u64),
     /// See [`Arg::Address`].
@@ -237,10 +221,8 @@ impl OwnedArg {
     /// Keeps what an argument borrows.
     pub fn new(arg: &Arg<'_>) -> Self {
         match *arg {
-            Arg::View { memory, offset, elem, extents, strides } => {
-                Self::View { memory: memory.clone(), offset, elem, extents: extents.into(), strides: strides.into() }
-            }
-            Arg::Ptr { memory, offset, elem } => Self::Ptr { memory: memory.clone(), offset, elem },
+            Arg::View(view) => Self::View(view.clone()),
+            Arg::Ptr(view) => Self::Ptr(view.clone()),
             Arg::Scalar(elem, bits) => Self::Scalar(elem, bits),
             Arg::Address(elem, address) => Self::Address(elem, address),
         }
@@ -249,10 +231,8 @@ impl OwnedArg {
     /// The argument.
     pub fn borrow(&self) -> Arg<'_> {
         match self {
-            Self::View { memory, offset, elem, extents, strides } => {
-                Arg::View { memory, offset: *offset, elem: *elem, extents, strides }
-            }
-            Self::Ptr { memory, offset, elem } => Arg::Ptr { memory, offset: *offset, elem: *elem },
+            Self::View(view) => Arg::View(view),
+            Self::Ptr(view) => Arg::Ptr(view),
             Self::Scalar(elem, bits) => Arg::Scalar(*elem, *bits),
             Self::Address(elem, address) => Arg::Address(*elem, *address),
         }

@@ -13,13 +13,13 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
 use tegula_artifact::Artifact;
 use tegula_codegen::target::Architecture;
 use tegula_ir::Function;
 use tegula_ir::types::ScalarType;
 
 use crate::error::{Error, Result};
+use crate::tensor::view::View;
 use crate::tensor_map::{Encoded, Tiled};
 
 pub mod capture;
@@ -365,38 +365,27 @@ pub trait GraphObject: Send + Sync {
     fn replay(&self, queue: &dyn Queue) -> Result<()>;
 }
 
-/// Extents or strides.
-pub type Axes = SmallVec<[i64; 5]>;
-
 /// An argument of a launch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
-    /// A tensor: element zero is at `offset` bytes in `memory`; extents and strides in elements.
-    View {
-        /// The block that holds it.
-        memory: &'a Arc<dyn Memory>,
-        /// Byte offset of element zero.
-        offset: usize,
-        /// Element type.
-        elem: ScalarType,
-        /// Extents in elements.
-        extents: &'a [i64],
-        /// Strides in elements.
-        strides: &'a [i64],
-    },
+    /// A tensor.
+    View(&'a View),
     /// A number, as the bits of its type.
     Scalar(ScalarType, u64),
-    /// A raw pointer into a block.
-    Ptr {
-        /// The block that may be touched.
-        memory: &'a Arc<dyn Memory>,
-        /// Byte offset of the address.
-        offset: usize,
-        /// Element type.
-        elem: ScalarType,
-    },
+    /// The address of a tensor's element zero; the whole block may be touched.
+    Ptr(&'a View),
     /// An address that the caller vouches for.
     Address(ScalarType, u64),
+}
+
+impl Arg<'_> {
+    /// The block that it lies in.
+    pub fn memory(&self) -> Option<&Arc<dyn Memory>> {
+        match self {
+            Self::View(view) | Self::Ptr(view) => Some(view.memory()),
+            Self::Scalar(..) | Self::Address(..) => None,
+        }
+    }
 }
 
 /// How a kernel is launched.

@@ -20,11 +20,11 @@ impl<T: HostElement> Tensor<T> {
     pub fn to_dlpack(&self) -> Result<Managed<DLManagedTensorVersioned>> {
         self.device().synchronize()?;
         let any = self.any();
-        let rank = any.extents.len();
+        let rank = any.extents().len();
         let full = |e: dlpark::allocation::Error| Error::Tensor(e.to_string());
         let mut allocation = Allocation::<DLManagedTensorVersioned>::allocate(2 * rank).map_err(full)?;
-        allocation.extra_mut()[..rank].copy_from_slice(&any.extents);
-        allocation.extra_mut()[rank..].copy_from_slice(&any.strides);
+        allocation.extra_mut()[..rank].copy_from_slice(any.extents());
+        allocation.extra_mut()[rank..].copy_from_slice(any.strides());
         let mut tensor = allocation.initialize(Box::new(any.clone()), rank).map_err(full)?;
         let extra = tensor.extra_mut();
         let (extents, strides) = extra.split_at_mut(rank);

@@ -1,23 +1,29 @@
 //! What a launch checks of its arguments: kinds, element types and ranks, and that none is written while another uses
 //! the same elements.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
-use tegula_ir::exec::MAX_EXTENT;
 use tegula_ir::function::ParamKind;
 
 use super::signature::Signature;
 use crate::backend::Arg;
 use crate::error::{Error, Result};
-use crate::tensor::reach;
+use crate::tensor::view::View;
 
-/// Checks that the arguments are of the kind, element type and rank of the compiled kernel's parameters.
+/// Checks that the arguments are of the kind, element type and rank of the compiled kernel's parameters. Arguments of
+/// classes for which they are need no check again.
+///
+/// # Errors
+/// Names the first parameter whose argument does not fit.
 pub fn check_kinds(signature: &Signature, args: &[Arg<'_>]) -> Result<()> {
     for (param, arg) in signature.params.iter().zip(args) {
         match (&param.kind, arg) {
-            (ParamKind::View { elem, rank, .. }, Arg::View { elem: e, extents, .. })
-                if e == elem && extents.len() == usize::from(*rank) && extents.iter().all(|e| *e <= MAX_EXTENT) => {}
+            (ParamKind::View { elem, rank, .. }, Arg::View(view))
+                if view.elem() == *elem && view.extents().len() == usize::from(*rank) => {}
             (ParamKind::Scalar { elem, .. }, Arg::Scalar(e, _)) if e == elem => {}
-            (ParamKind::Ptr { elem, .. }, Arg::Ptr { elem: e, .. } | Arg::Address(e, _)) if e == elem => {}
+            (ParamKind::Ptr { elem, .. }, Arg::Ptr(view)) if view.elem() == *elem => {}
+            (ParamKind::Ptr { elem, .. }, Arg::Address(e, _)) if e == elem => {}
             _ => return Err(mismatch(signature, &param.name, &param.kind, arg)),
         }
     }
@@ -31,18 +37,16 @@ pub fn check_kinds(signature: &Signature, args: &[Arg<'_>]) -> Result<()> {
 #[cold]
 fn mismatch(signature: &Signature, name: &str, kind: &ParamKind, arg: &Arg<'_>) -> Error {
     let message = match (kind, arg) {
-        (ParamKind::View { elem, .. }, Arg::View { elem: e, .. }) if e != elem => {
-            format!("argument `{name}` has elements of {e}, and the parameter has {elem}")
+        (ParamKind::View { elem, .. }, Arg::View(view)) if view.elem() != *elem => {
+            format!("argument `{name}` has elements of {}, and the parameter has {elem}", view.elem())
         }
-        (ParamKind::View { rank, .. }, Arg::View { extents, .. }) if extents.len() != usize::from(*rank) => {
+        (ParamKind::View { rank, .. }, Arg::View(view)) => {
             format!(
-                "argument `{name}` has rank {} (extents {extents:?}), and the parameter has rank {rank}; \
+                "argument `{name}` has rank {} (extents {:?}), and the parameter has rank {rank}; \
                  `reshape` or `select` gives a tensor of another rank",
-                extents.len()
+                view.extents().len(),
+                view.extents()
             )
-        }
-        (ParamKind::View { .. }, Arg::View { extents, .. }) => {
-            format!("argument `{name}` has extents {extents:?}; extents are 0 to 2^48")
         }
         _ => format!("argument `{name}` is of another kind than the parameter, which is {}", kind.ty()),
     };
@@ -66,38 +70,16 @@ impl Overlaps {
     }
 }
 
-/// What an argument touches.
-#[derive(Clone, Copy)]
-struct Extent {
-    /// Addresses from the first to behind the last byte; for a pointer, of its whole block. Empty: nothing.
-    start: u64,
-    end: u64,
-    written: bool,
-}
-
-impl Extent {
-    fn of(arg: &Arg<'_>, written: bool) -> Self {
-        match *arg {
-            Arg::View { memory, offset, elem, extents, strides } => {
-                let base = memory.address() + offset as u64;
-                if extents.contains(&0) {
-                    return Self { start: base, end: base, written };
-                }
-                let size = i64::from(elem.memory_bytes().unwrap_or(1));
-                let (before, after) = reach(extents, strides);
-                let at = |n: i64| base.wrapping_add_signed(n.saturating_mul(size));
-                Self { start: at(before), end: at(after + 1), written }
-            }
-            Arg::Ptr { memory, .. } => {
-                Self { start: memory.address(), end: memory.address() + memory.len() as u64, written }
-            }
-            // The caller vouches for what an address is used for.
-            Arg::Address(..) | Arg::Scalar(..) => Self { start: 0, end: 0, written },
+/// The addresses that an argument touches, from the first to behind the last byte; for a pointer, its whole block.
+fn span(arg: &Arg<'_>) -> Range<u64> {
+    match arg {
+        Arg::View(view) => view.span().clone(),
+        Arg::Ptr(view) => {
+            let memory = view.memory();
+            memory.address()..memory.address() + memory.len() as u64
         }
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        self.start < other.end && other.start < self.end
+        // The caller vouches for what an address is used for.
+        Arg::Address(..) | Arg::Scalar(..) => 0..0,
     }
 }
 
@@ -113,24 +95,28 @@ pub fn overlaps(
     error: impl Fn(String) -> Error,
     name: impl Fn(usize) -> String,
 ) -> Result<Overlaps> {
-    let extents: SmallVec<[Extent; 24]> =
-        args.iter().enumerate().map(|(i, arg)| Extent::of(arg, is_written(written, i))).collect();
+    let mut spans: SmallVec<[Range<u64>; 24]> = SmallVec::new();
+    spans.extend(args.iter().map(span));
     let mut overlaps = Overlaps::default();
-    for (i, a) in extents.iter().enumerate().filter(|(_, e)| e.written) {
-        if let Arg::View { extents, strides, .. } = args[i]
-            && extents.iter().zip(strides).any(|(&e, &s)| e > 1 && s == 0)
+    for (i, a) in spans.iter().enumerate().filter(|(i, _)| is_written(written, *i)) {
+        if let Arg::View(view) = args[i]
+            && view.repeats()
         {
             let message = format!("argument `{}` is written, and several of its elements are the same memory", name(i));
             return Err(error(format!("{message}; write to a tensor without strides of 0")));
         }
-        for (j, b) in extents.iter().enumerate() {
-            if i == j || (b.written && j < i) || !a.meets(b) {
+        for (j, b) in spans.iter().enumerate() {
+            let apart = a.start.max(b.start) >= a.end.min(b.end);
+            if apart || i == j || (j < i && is_written(written, j)) {
                 continue;
             }
             overlaps.add(i);
             overlaps.add(j);
-            refuse(&args[i], &args[j], b.written)
-                .map_or(Ok(()), |what| Err(error(format!("arguments `{}` and `{}` {what}", name(i), name(j)))))?;
+            if let (Arg::View(a), Arg::View(b)) = (args[i], args[j])
+                && let Some(what) = refuse(a, b, is_written(written, j))
+            {
+                return Err(error(format!("arguments `{}` and `{}` {what}", name(i), name(j))));
+            }
         }
     }
     Ok(overlaps)
@@ -142,21 +128,13 @@ pub fn is_written(written: u64, i: usize) -> bool {
 }
 
 /// Why two views, the first of which is written, cannot be arguments of one launch.
-fn refuse(a: &Arg<'_>, b: &Arg<'_>, both_written: bool) -> Option<&'static str> {
-    let (Arg::View { elem, extents, strides, .. }, Arg::View { elem: f, extents: g, strides: t, .. }) = (a, b) else {
-        return None;
-    };
-    let base = |arg: &Arg<'_>| match *arg {
-        Arg::View { memory, offset, .. } => memory.address() as i64 + offset as i64,
-        _ => 0,
-    };
-    if elem != f
-        || strides.len() != t.len()
-        || share_element(base(b) - base(a), elem.memory_bytes()?.into(), (extents, strides), (g, t)) != Some(true)
-    {
+fn refuse(a: &View, b: &View, both_written: bool) -> Option<&'static str> {
+    let distance = b.address().wrapping_sub(a.address()) as i64;
+    let (axes, others) = ((a.extents(), a.strides()), (b.extents(), b.strides()));
+    if a.elem() != b.elem() || share_element(distance, a.size() as i64, axes, others) != Some(true) {
         return None;
     }
-    let same = base(a) == base(b) && extents == g;
+    let same = distance == 0 && a.extents() == b.extents();
     match (both_written, same) {
         (true, _) => Some("are both written and share elements; give them separate memory"),
         (false, true) => None,

@@ -3,6 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`check`] | that the arguments fit the parameters and each other |
+//! | [`property`] | what of arguments kernels are compiled for |
 //! | [`specialize`] | what is promised of the arguments |
 //! | [`recent`] | finding the compiled kernel |
 //! | [`signature`] | what a launcher must know of a compiled kernel |
@@ -11,6 +12,7 @@
 //! and hashes no string.
 
 pub mod check;
+pub mod property;
 pub mod recent;
 pub mod signature;
 pub mod specialize;
@@ -22,7 +24,7 @@ use tegula_ir::exec::programs_of;
 use tegula_ir::function::Grid;
 use tegula_ir::numeric::eval;
 use tegula_lang::host::{Arg as CallArg, PointerArg, TensorObject};
-use tegula_lang::kernel::{Call, Kernel};
+use tegula_lang::kernel::{Call, Kernel, KernelInfo};
 
 use crate::backend::{Arg, LaunchConfig};
 use crate::cache::{self, Compiled};
@@ -30,6 +32,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::tensor::AnyTensor;
+use crate::tensor::view::View;
 use signature::Signature;
 use specialize::Classes;
 
@@ -113,14 +116,13 @@ impl<'a> LaunchOptions<'a> {
 
 impl<K: Kernel> Launch for Call<'_, K> {
     fn launch_with(self, options: &LaunchOptions<'_>) -> Result<()> {
-        let prepared = Prepared::new(&self, options.stream.map(Stream::device))?;
-        let device = prepared.device;
+        let mut prepared = Prepared::new(&self);
+        let device = prepared.read(self.kernel.info(), &self.args, options.stream.map(Stream::device))?;
         if let Some(stream) = options.stream {
             stream.check(device, "tensor")?;
         }
         let queue = options.stream.map_or_else(|| &**device.backend().default_queue(), Stream::queue);
-        prepared.with_compiled(&self, |compiled| {
-            check::check_kinds(&compiled.signature, &prepared.args)?;
+        prepared.with_compiled(&self, device, |compiled| {
             let config = options.config(grid_of(&compiled.signature, self.grid, &prepared.args)?);
             if config.grid.contains(&0) {
                 return Ok(());
@@ -130,7 +132,9 @@ impl<K: Kernel> Launch for Call<'_, K> {
     }
 
     fn warm_up(&self) -> Result<()> {
-        Prepared::new(self, None)?.with_compiled(self, |_| Ok(()))
+        let mut prepared = Prepared::new(self);
+        let device = prepared.read(self.kernel.info(), &self.args, None)?;
+        prepared.with_compiled(self, device, |_| Ok(()))
     }
 }
 
@@ -143,24 +147,39 @@ pub fn device_of<'a>(args: &'a [CallArg<'_>]) -> Option<&'a Device> {
     })
 }
 
-/// The arguments as the device takes them.
+/// The arguments as the device takes them, and what the compiled kernel is found by.
 struct Prepared<'a> {
-    device: &'a Device,
     args: SmallVec<[Arg<'a>; 24]>,
-    classes: Classes,
+    key: recent::Key,
 }
 
 impl<'a> Prepared<'a> {
-    /// `otherwise` is the device of a call without tensors.
-    fn new<K: Kernel>(call: &'a Call<'_, K>, otherwise: Option<&'a Device>) -> Result<Self> {
-        let info = call.kernel.info();
+    /// Of a call whose arguments were not read yet.
+    fn new<K: Kernel>(call: &Call<'_, K>) -> Self {
+        let key = recent::Key {
+            device: 0,
+            kernel: call.kernel.key(),
+            sizes: SmallVec::from_slice(&call.sizes),
+            warps: call.options.num_warps.unwrap_or(0),
+            stages: call.options.num_stages.unwrap_or(0),
+            classes: Classes::new(),
+        };
+        Self { args: SmallVec::new(), key }
+    }
+
+    /// Reads and checks the arguments, and gives their device. `otherwise` is that of a call without tensors.
+    fn read(
+        &mut self,
+        info: &KernelInfo,
+        args: &'a [CallArg<'_>],
+        otherwise: Option<&'a Device>,
+    ) -> Result<&'a Device> {
         let name = |i: usize| info.params.get(i).map_or("?", |p| p.name).to_owned();
         let bad = |message: String| Error::Argument { kernel: info.name.into(), message };
         let mut device: Option<&Device> = None;
-        let mut args = SmallVec::new();
         let mut written = 0u64;
-        for (i, arg) in call.args.iter().enumerate() {
-            let mut tensor = |t: &'a dyn TensorObject| -> Result<&'a AnyTensor> {
+        for (i, arg) in args.iter().enumerate() {
+            let mut view = |t: &'a dyn TensorObject| -> Result<&'a View> {
                 let t = AnyTensor::of(t).ok_or_else(|| {
                     bad(format!("argument `{}` is not a tensor of a device; make one with `device.tensor`", name(i)))
                 })?;
@@ -174,21 +193,18 @@ impl<'a> Prepared<'a> {
                     }
                     _ => {
                         device = Some(&t.device);
-                        Ok(t)
+                        Ok(&t.view)
                     }
                 }
             };
             let (arg, write) = match arg {
-                CallArg::Read(t) => (tensor(*t)?.arg(), false),
-                CallArg::Write(t) => (tensor(&**t)?.arg(), true),
+                CallArg::Read(t) => (Arg::View(view(*t)?), false),
+                CallArg::Write(t) => (Arg::View(view(&**t)?), true),
                 CallArg::Scalar(elem, value) => (Arg::Scalar(*elem, eval::to_bits(*elem, *value)), false),
-                CallArg::Pointer(elem, PointerArg::Tensor(t)) => {
-                    let t = tensor(&**t)?;
-                    (Arg::Ptr { memory: &t.memory, offset: t.offset * t.size(), elem: *elem }, true)
-                }
+                CallArg::Pointer(_, PointerArg::Tensor(t)) => (Arg::Ptr(view(&**t)?), true),
                 CallArg::Pointer(elem, PointerArg::Address(address)) => (Arg::Address(*elem, *address), true),
             };
-            args.push(arg);
+            self.args.push(arg);
             if write && i < 64 {
                 written |= 1 << i;
             }
@@ -196,44 +212,43 @@ impl<'a> Prepared<'a> {
         let device = device.or(otherwise).ok_or_else(|| {
             bad("no argument is a tensor, so there is no device to launch on: name a stream with `launch_on`".into())
         })?;
-        let overlaps = check::overlaps(&args, written, bad, name)?;
+        let overlaps = check::overlaps(&self.args, written, bad, name)?;
         let specialize = |i: usize| info.params.get(i).is_none_or(|p| p.specialize);
-        let classes = specialize::classify(&args, &overlaps, specialize);
-        Ok(Self { device, args, classes })
+        self.key.device = device.number();
+        self.key.classes.extend(specialize::classify(&self.args, overlaps, specialize));
+        Ok(device)
     }
 
     /// Calls `f` with the compiled kernel, compiling it if need be.
-    fn with_compiled<K: Kernel, R>(&self, call: &Call<'_, K>, f: impl FnOnce(&Compiled) -> Result<R>) -> Result<R> {
+    fn with_compiled<K: Kernel, R>(
+        &self,
+        call: &Call<'_, K>,
+        device: &Device,
+        f: impl FnOnce(&Compiled) -> Result<R>,
+    ) -> Result<R> {
         // Sizes by name are for tools, which build and do not launch; they take the long way.
         if !call.options.dims.is_empty() || !call.options.types.is_empty() || !call.options.specs.is_empty() {
-            return f(&*self.find(call)?);
+            return f(&*self.find(call, device)?);
         }
-        let key = recent::Key {
-            device: self.device.number(),
-            kernel: call.kernel.key(),
-            sizes: call.sizes.clone(),
-            warps: call.options.num_warps.unwrap_or(0),
-            stages: call.options.num_stages.unwrap_or(0),
-            classes: self.classes.clone(),
-        };
-        recent::with(&key, || self.find(call), f)
+        recent::with(&self.key, || self.find(call, device), f)
     }
 
-    /// The compiled kernel from the device's cache, compiled now if it is not there.
+    /// The compiled kernel from the device's cache, compiled now if it is not there. The arguments fit its parameters, as
+    /// all of their classes do.
     #[cold]
-    fn find<K: Kernel>(&self, call: &Call<'_, K>) -> Result<Arc<Compiled>> {
+    fn find<K: Kernel>(&self, call: &Call<'_, K>, device: &Device) -> Result<Arc<Compiled>> {
         let mut options = call.build_options().into_owned();
-        options.specs = self.classes.iter().map(|class| class.spec()).collect();
+        options.specs = self.key.classes.iter().map(|class| class.spec()).collect();
         let key = cache::Key { kernel: call.kernel.key(), options };
-        self.device.kernels().get(&key, || {
+        let compiled = device.kernels().get(&key, || {
             let kernel = call.kernel.info().name;
-            let function = call
-                .kernel
-                .build(&key.options)
-                .map_err(|e| Error::compile(kernel, self.device.target(), &e.diagnostics))?;
+            let function =
+                call.kernel.build(&key.options).map_err(|e| Error::compile(kernel, device.target(), &e.diagnostics))?;
             check::check_kinds(&Signature::of(&function), &self.args)?;
-            self.device.kernels().make(function, self.device.backend())
-        })
+            device.kernels().make(function, device.backend())
+        })?;
+        check::check_kinds(&compiled.signature, &self.args)?;
+        Ok(compiled)
     }
 }
 
@@ -246,7 +261,7 @@ pub(crate) fn grid_of(signature: &Signature, given: Option<[u32; 3]>, args: &[Ar
         (Grid::Tiles { .. }, Some(_)) => Err(bad("it has its grid from its outputs; give none".into())),
         (Grid::Tiles { outputs }, None) => {
             let extents = |i: usize| match args.get(i) {
-                Some(Arg::View { extents, .. }) => Some(*extents),
+                Some(Arg::View(view)) => Some(view.extents()),
                 _ => None,
             };
             let name = |i: usize| signature.params.get(i).map_or("?", |p| p.name.as_str());

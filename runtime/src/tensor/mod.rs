@@ -1,22 +1,22 @@
 //! Tensors in device memory.
 
 mod transfer;
+pub mod view;
 
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
-use std::sync::Arc;
+use std::ops::{Deref, Range};
 
-use tegula_ir::exec::row_major_strides;
 use tegula_ir::types::ScalarType;
 use tegula_lang::elem::Element;
 use tegula_lang::host::{PointerArg, PointerTo, TensorArg, TensorArgMut, TensorObject};
 
-use crate::backend::{Arg, Axes, Memory, Owner};
+use crate::backend::Owner;
 use crate::device::Device;
 use crate::element::HostElement;
 use crate::error::{Error, Result};
+use view::{Axes, View, axes, check_rank, reach};
 
 /// A strided tensor in a device's memory, of rank 0 to 5. Cloning gives another handle to the same memory; the memory
 /// lives until the last handle, and the work that uses it, are gone.
@@ -30,12 +30,7 @@ pub struct Tensor<T> {
 #[derive(Clone)]
 pub(crate) struct AnyTensor {
     pub(crate) device: Device,
-    pub(crate) memory: Arc<dyn Memory>,
-    pub(crate) elem: ScalarType,
-    /// Element index of element zero in the block.
-    pub(crate) offset: usize,
-    pub(crate) extents: Axes,
-    pub(crate) strides: Axes,
+    pub(crate) view: View,
 }
 
 impl AnyTensor {
@@ -43,54 +38,14 @@ impl AnyTensor {
     pub(crate) fn of(t: &dyn TensorObject) -> Option<&Self> {
         t.as_any().downcast_ref()
     }
-
-    /// The tensor as an argument of a launch.
-    pub(crate) fn arg(&self) -> Arg<'_> {
-        Arg::View {
-            memory: &self.memory,
-            offset: self.offset * self.size(),
-            elem: self.elem,
-            extents: &self.extents,
-            strides: &self.strides,
-        }
-    }
-
-    /// Bytes of an element.
-    pub(crate) fn size(&self) -> usize {
-        self.elem.memory_bytes().unwrap_or(1) as usize
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.extents.iter().product::<i64>() as usize
-    }
-
-    pub(crate) fn is_contiguous(&self) -> bool {
-        let mut expected = 1;
-        self.extents.iter().zip(&self.strides).rev().all(|(&e, &s)| {
-            let ok = e == 1 || s == expected;
-            expected *= e;
-            ok
-        }) || self.extents.contains(&0)
-    }
-
-    /// Distance in elements from element zero to the one that lies furthest before it, and behind it.
-    pub(crate) fn reach(&self) -> (i64, i64) {
-        reach(&self.extents, &self.strides)
-    }
 }
 
-/// Distance in elements from element zero to the one that lies furthest before it, and behind it.
-pub(crate) fn reach(extents: &[i64], strides: &[i64]) -> (i64, i64) {
-    let mut reach = (0i64, 0i64);
-    for (&e, &s) in extents.iter().zip(strides) {
-        let end = (e - 1).max(0).saturating_mul(s);
-        if end < 0 {
-            reach.0 = reach.0.saturating_add(end);
-        } else {
-            reach.1 = reach.1.saturating_add(end);
-        }
+impl Deref for AnyTensor {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
     }
-    reach
 }
 
 impl<T: HostElement> Tensor<T> {
@@ -98,11 +53,17 @@ impl<T: HostElement> Tensor<T> {
         check_rank(extents.len())?;
         let too_large = || Error::OutOfMemory { device: device.name().into(), asked: usize::MAX, free: None };
         let bytes = extents.iter().try_fold(size_of::<T>(), |n, &e| n.checked_mul(e)).ok_or_else(too_large)?;
-        let extents: Axes = extents.iter().map(|&e| e as i64).collect();
-        let strides = row_major_strides(&extents).into();
         let memory = device.backend().allocate(bytes)?;
-        let any = AnyTensor { device: device.clone(), memory, elem: T::TYPE, offset: 0, extents, strides };
-        Ok(Self { any, _elem: PhantomData })
+        Ok(Self::of(device, View::row_major(memory, T::TYPE, 0, axes(extents)?)?))
+    }
+
+    fn of(device: &Device, view: View) -> Self {
+        Self { any: AnyTensor { device: device.clone(), view }, _elem: PhantomData }
+    }
+
+    /// Another view of the same memory.
+    fn with(&self, offset: usize, extents: Axes, strides: Axes) -> Result<Self> {
+        Ok(Self::of(self.device(), self.any.with(offset, extents, strides)?))
     }
 
     /// A tensor over memory of the device that something else owns, without a copy: element zero is at `address`,
@@ -152,24 +113,21 @@ impl<T: HostElement> Tensor<T> {
         strides: &[usize],
         owner: Option<Owner>,
     ) -> Result<Self> {
-        check_rank(extents.len())?;
-        if extents.len() != strides.len() {
-            return Err(Error::Tensor(format!("extents {extents:?} and strides {strides:?} differ in number")));
-        }
         if !address.is_multiple_of(size_of::<T>() as u64) {
             return Err(Error::Tensor(format!("address {address:#x} is not aligned for elements of {}", T::TYPE)));
         }
-        let large = |n: &usize| i64::try_from(*n).ok().filter(|n| *n <= tegula_ir::exec::MAX_EXTENT);
-        let axes = |values: &[usize]| -> Result<Axes> {
-            let all: Option<Axes> = values.iter().map(large).collect();
-            all.ok_or_else(|| Error::Tensor(format!("{values:?} are more than 2^48")))
-        };
         let (extents, strides) = (axes(extents)?, axes(strides)?);
-        let len = if extents.contains(&0) { 0 } else { (reach(&extents, &strides).1 + 1) as usize * size_of::<T>() };
+        let too_large =
+            || Error::Tensor(format!("extents {extents:?} and strides {strides:?} reach beyond all memory"));
+        let elements = match reach(&extents, &strides) {
+            _ if extents.contains(&0) => 0,
+            Some((_, after)) => usize::try_from(after).ok().and_then(|n| n.checked_add(1)).ok_or_else(too_large)?,
+            None => return Err(too_large()),
+        };
+        let len = elements.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // SAFETY: as the caller promises.
         let memory = unsafe { device.backend().borrow(address, len, owner) }?;
-        let any = AnyTensor { device: device.clone(), memory, elem: T::TYPE, offset: 0, extents, strides };
-        Ok(Self { any, _elem: PhantomData })
+        Ok(Self::of(device, View::new(memory, T::TYPE, 0, extents, strides)?))
     }
 
     pub(crate) fn any(&self) -> &AnyTensor {
@@ -183,17 +141,17 @@ impl<T: HostElement> Tensor<T> {
 
     /// Address of element zero, in the device's address space.
     pub fn address(&self) -> u64 {
-        self.any.memory.address() + (self.any.offset * size_of::<T>()) as u64
+        self.any.address()
     }
 
     /// Extents in elements.
     pub fn extents(&self) -> Vec<usize> {
-        self.any.extents.iter().map(|&e| e as usize).collect()
+        self.any.extents().iter().map(|&e| e as usize).collect()
     }
 
     /// Strides in elements.
     pub fn strides(&self) -> &[i64] {
-        &self.any.strides
+        self.any.strides()
     }
 
     /// Number of elements.
@@ -211,15 +169,14 @@ impl<T: HostElement> Tensor<T> {
     /// # Errors
     /// If `order` is not an order of the axes.
     pub fn permute(&self, order: &[usize]) -> Result<Self> {
+        let (extents, strides) = (self.any.extents(), self.any.strides());
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
-        if !sorted.into_iter().eq(0..self.any.extents.len()) {
-            return Err(Error::Tensor(format!("{order:?} is not an order of the axes of {:?}", self.any.extents)));
+        if !sorted.into_iter().eq(0..extents.len()) {
+            return Err(Error::Tensor(format!("{order:?} is not an order of the axes of {extents:?}")));
         }
-        let mut t = self.clone();
-        t.any.extents = order.iter().map(|&i| self.any.extents[i]).collect();
-        t.any.strides = order.iter().map(|&i| self.any.strides[i]).collect();
-        Ok(t)
+        let pick = |axes: &[i64]| order.iter().map(|&i| axes[i]).collect();
+        self.with(self.any.offset(), pick(extents), pick(strides))
     }
 
     /// The transpose of a matrix: the last two axes exchanged. No copy.
@@ -227,9 +184,9 @@ impl<T: HostElement> Tensor<T> {
     /// # Errors
     /// If there are fewer than two axes.
     pub fn t(&self) -> Result<Self> {
-        let rank = self.any.extents.len();
+        let rank = self.any.extents().len();
         if rank < 2 {
-            return Err(Error::Tensor(format!("a tensor of extents {:?} has no transpose", self.any.extents)));
+            return Err(Error::Tensor(format!("a tensor of extents {:?} has no transpose", self.any.extents())));
         }
         let mut order: Vec<usize> = (0..rank).collect();
         order.swap(rank - 2, rank - 1);
@@ -241,17 +198,15 @@ impl<T: HostElement> Tensor<T> {
     /// # Errors
     /// If there is no such axis, or the range does not lie within it.
     pub fn slice(&self, axis: usize, range: Range<usize>) -> Result<Self> {
-        match self.any.extents.get(axis) {
-            Some(&e) if range.start <= range.end && range.end as i64 <= e => {
-                let mut t = self.clone();
-                t.any.extents[axis] = (range.end - range.start) as i64;
+        let (mut extents, strides) = (Axes::from(self.any.extents()), Axes::from(self.any.strides()));
+        match extents.get_mut(axis) {
+            Some(e) if range.start <= range.end && range.end as u64 <= *e as u64 => {
+                *e = (range.end - range.start) as i64;
                 // An empty part has no first element, which could lie outside of the block.
-                if !range.is_empty() {
-                    t.any.offset = (t.any.offset as i64 + range.start as i64 * t.any.strides[axis]) as usize;
-                }
-                Ok(t)
+                let steps = if range.is_empty() { 0 } else { range.start as i64 * strides[axis] };
+                self.with((self.any.offset() as i64 + steps) as usize, extents, strides)
             }
-            _ => Err(Error::Tensor(format!("{range:?} of axis {axis} does not lie in extents {:?}", self.any.extents))),
+            _ => Err(Error::Tensor(format!("{range:?} of axis {axis} does not lie in extents {extents:?}"))),
         }
     }
 
@@ -260,10 +215,16 @@ impl<T: HostElement> Tensor<T> {
     /// # Errors
     /// If there is no such axis, or the index does not lie within it.
     pub fn select(&self, axis: usize, index: usize) -> Result<Self> {
-        let mut t = self.slice(axis, index..index + 1)?;
-        t.any.extents.remove(axis);
-        t.any.strides.remove(axis);
-        Ok(t)
+        let t = self.slice(axis, index..index.saturating_add(1))?;
+        let (mut extents, mut strides) = (Axes::from(t.any.extents()), Axes::from(t.any.strides()));
+        if extents.remove(axis) == 0 {
+            return Err(Error::Tensor(format!(
+                "there is no element {index} on axis {axis} of {:?}",
+                self.any.extents()
+            )));
+        }
+        strides.remove(axis);
+        t.with(t.any.offset(), extents, strides)
     }
 
     /// The same elements under other extents. No copy.
@@ -271,28 +232,21 @@ impl<T: HostElement> Tensor<T> {
     /// # Errors
     /// If the number of elements differs, or the tensor is not contiguous.
     pub fn reshape(&self, extents: &[usize]) -> Result<Self> {
-        check_rank(extents.len())?;
-        if extents.iter().product::<usize>() != self.count() || !self.is_contiguous() {
-            let message = format!("cannot view extents {:?} as {extents:?} without a copy", self.any.extents);
+        let count = extents.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
+        // Where an extent is 0, the others may be anything that an extent can be.
+        let count = if extents.contains(&0) { Some(0) } else { count };
+        if count != Some(self.count()) || !self.is_contiguous() {
+            let message = format!("cannot view extents {:?} as {extents:?} without a copy", self.any.extents());
             return Err(Error::Tensor(message));
         }
-        let mut t = self.clone();
-        t.any.extents = extents.iter().map(|&e| e as i64).collect();
-        t.any.strides = row_major_strides(&t.any.extents).into();
-        Ok(t)
+        let view = View::row_major(self.any.memory().clone(), T::TYPE, self.any.offset(), axes(extents)?)?;
+        Ok(Self::of(self.device(), view))
     }
-}
-
-fn check_rank(rank: usize) -> Result<()> {
-    if rank > tegula_ir::types::MAX_RANK {
-        return Err(Error::Tensor(format!("tensors have at most 5 axes, found {rank}")));
-    }
-    Ok(())
 }
 
 impl<T: HostElement> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tensor<{}>{:?} on {}", T::TYPE, self.any.extents, self.device().name())
+        write!(f, "Tensor<{}>{:?} on {}", T::TYPE, self.any.extents(), self.device().name())
     }
 }
 
@@ -302,11 +256,11 @@ impl<T: HostElement> TensorObject for Tensor<T> {
     }
 
     fn extents(&self) -> &[i64] {
-        &self.any.extents
+        self.any.extents()
     }
 
     fn strides(&self) -> &[i64] {
-        &self.any.strides
+        self.any.strides()
     }
 
     fn as_any(&self) -> &dyn Any {

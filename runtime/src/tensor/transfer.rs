@@ -1,32 +1,20 @@
 //! Copies between tensors and the host, and between devices. All of them wait for the work that uses the tensor.
 
-use std::ops::Range;
-
 use super::{AnyTensor, Tensor};
 use crate::device::Device;
 use crate::element::{HostElement, bytes_of, from_bytes};
 use crate::error::{Error, Result};
 
 impl AnyTensor {
-    /// The bytes of the block from the first to behind the last element.
-    fn span(&self) -> Range<usize> {
-        if self.extents.contains(&0) {
-            return 0..0;
-        }
-        let ((before, after), size) = (self.reach(), self.size());
-        let at = self.offset as i64;
-        (at + before) as usize * size..(at + after + 1) as usize * size
-    }
-
     /// Calls with the byte offset of each element in the block, in row-major order.
     fn for_each_element(&self, mut f: impl FnMut(usize)) {
         let mut index = [0i64; tegula_ir::types::MAX_RANK];
         for _ in 0..self.count() {
-            let at: i64 = index.iter().zip(&self.strides).map(|(i, s)| i * s).sum();
-            f((self.offset as i64 + at) as usize * self.size());
-            for axis in (0..self.extents.len()).rev() {
+            let at: i64 = index.iter().zip(self.strides()).map(|(i, s)| i * s).sum();
+            f((self.offset() as i64 + at) as usize * self.size());
+            for (axis, &extent) in self.extents().iter().enumerate().rev() {
                 index[axis] += 1;
-                if index[axis] < self.extents[axis] {
+                if index[axis] < extent {
                     break;
                 }
                 index[axis] = 0;
@@ -37,10 +25,10 @@ impl AnyTensor {
     /// The elements' bytes in row-major order.
     fn gather(&self) -> Result<Vec<u8>> {
         let queue = self.device.backend().default_queue();
-        let (span, size) = (self.span(), self.size());
+        let (span, size) = (self.bytes(), self.size());
         let mut block = vec![0; span.len()];
         if !span.is_empty() {
-            queue.read(&self.memory, span.start, &mut block)?;
+            queue.read(self.memory(), span.start, &mut block)?;
         }
         if self.is_contiguous() {
             return Ok(block);
@@ -53,32 +41,23 @@ impl AnyTensor {
     /// Copies bytes in row-major order to the elements.
     fn scatter(&self, bytes: &[u8]) -> Result<()> {
         let queue = self.device.backend().default_queue();
-        let (span, size) = (self.span(), self.size());
+        let (span, size) = (self.bytes(), self.size());
         if span.is_empty() {
             return Ok(());
         }
         if self.is_contiguous() {
-            return queue.write(&self.memory, span.start, bytes);
+            return queue.write(self.memory(), span.start, bytes);
         }
         // What lies between the elements stays as it is.
         let mut block = vec![0; span.len()];
-        queue.read(&self.memory, span.start, &mut block)?;
+        queue.read(self.memory(), span.start, &mut block)?;
         let mut values = bytes.chunks_exact(size);
         self.for_each_element(|at| {
             if let Some(value) = values.next() {
                 block[at - span.start..][..size].copy_from_slice(value);
             }
         });
-        queue.write(&self.memory, span.start, &block)
-    }
-
-    /// The block's bytes that hold the elements, where these lie without gaps in row-major order.
-    pub(crate) fn dense_span(&self) -> Result<Range<usize>> {
-        if self.is_contiguous() {
-            return Ok(self.span());
-        }
-        let message = format!("a tensor of extents {:?} and strides {:?} has gaps", self.extents, self.strides);
-        Err(Error::Tensor(format!("{message}; take `.contiguous()` of it first")))
+        queue.write(self.memory(), span.start, &block)
     }
 }
 
@@ -98,7 +77,7 @@ impl<T: HostElement> Tensor<T> {
     /// If their number is not that of the elements, or the device failed.
     pub fn copy_from(&self, values: &[T]) -> Result<()> {
         if values.len() != self.count() {
-            let message = format!("{} values do not fill a tensor of extents {:?}", values.len(), self.any().extents);
+            let message = format!("{} values do not fill a tensor of extents {:?}", values.len(), self.any().extents());
             return Err(Error::Tensor(message));
         }
         self.any().scatter(bytes_of(values))
@@ -110,19 +89,19 @@ impl<T: HostElement> Tensor<T> {
     /// If the extents differ, or a device failed.
     pub fn copy_from_tensor(&mut self, from: &Tensor<T>) -> Result<()> {
         let (a, b) = (from.any(), self.any());
-        if a.extents != b.extents {
-            return Err(Error::Tensor(format!("cannot copy extents {:?} to {:?}", a.extents, b.extents)));
+        if a.extents() != b.extents() {
+            return Err(Error::Tensor(format!("cannot copy extents {:?} to {:?}", a.extents(), b.extents())));
         }
         if a.is_contiguous() && b.is_contiguous() {
-            let (s, t) = (a.span(), b.span());
+            let (s, t) = (a.bytes(), b.bytes());
             if s.is_empty() {
                 return Ok(());
             }
             if a.device.same(&b.device) {
                 let queue = a.device.backend().default_queue();
-                return queue.copy((&a.memory, s.start), (&b.memory, t.start), s.len());
+                return queue.copy((a.memory(), s.start), (b.memory(), t.start), s.len());
             }
-            if b.device.backend().copy_from_peer((&a.memory, s.start), (&b.memory, t.start), s.len())? {
+            if b.device.backend().copy_from_peer((a.memory(), s.start), (b.memory(), t.start), s.len())? {
                 return Ok(());
             }
         }
@@ -149,10 +128,10 @@ impl<T: HostElement> Tensor<T> {
 
     /// Sets every byte of the elements to zero.
     pub(crate) fn fill_zero(&self) -> Result<()> {
-        let span = self.any().dense_span()?;
+        let span = self.any().dense_bytes()?;
         if span.is_empty() {
             return Ok(());
         }
-        self.device().backend().default_queue().fill(&self.any().memory, span.start, span.len(), 0)
+        self.device().backend().default_queue().fill(self.any().memory(), span.start, span.len(), 0)
     }
 }

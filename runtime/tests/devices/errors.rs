@@ -67,10 +67,27 @@ fn no_driver() {
 
 #[test]
 fn unknown_names() {
-    for (name, help) in [("cpv", "did you mean `cpu`?"), ("cuda:x", "`cuda:0`"), ("vgpu:sm_81", "vgpu:sm_80")] {
+    let all = "there are: cuda:N, hip:N, cpu, interp, vgpu:";
+    for (name, help) in [
+        ("cpv", "did you mean `cpu`?"),
+        ("vgpu:sm_81", "did you mean `vgpu:sm_80`?"),
+        ("vgpu:", all),
+        ("vgpu", all),
+        ("", all),
+        ("CPU", all),
+        ("cpu:0", all),
+        ("cuda", "such as `cuda:0`"),
+        ("cuda:", "such as `cuda:0`"),
+        ("cuda:x", "such as `cuda:0`"),
+        ("cuda:-1", "such as `cuda:0`"),
+        // Not a second name of the device `cuda:0`.
+        ("cuda:+0", "such as `cuda:0`"),
+        ("cuda:00", "such as `cuda:0`"),
+        ("hip:4294967296", "such as `hip:0`"),
+    ] {
         let error = Device::open(name).expect_err("no such device");
         assert!(matches!(error, Error::UnknownDevice { .. }), "{error}");
-        check(&error, &[name, help]);
+        check(&error, &[&format!("`{name}`"), help]);
     }
 }
 
@@ -188,7 +205,7 @@ fn out_of_memory_and_recovery(device: &Device) -> Result<()> {
     };
     let Error::OutOfMemory { asked, free: Some(free), .. } = &error else { panic!("{error}") };
     assert!(*asked == 8 << 20 && *free < 8 << 20, "{error}");
-    check(&error, &["8388608", "drop tensors"]);
+    check(&error, &["cannot allocate 8388608 bytes", &format!("({free} are free)"), "drop tensors"]);
     assert!(!error.is_fatal());
     // What is there still works, and what is dropped is there again.
     let had = tensors.len();
@@ -217,7 +234,7 @@ fn out_of_host_memory() {
     assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
 }
 
-on_stand_ins!(faults [] launches_that_no_device_takes, too_much_shared_memory, a_fault_names_its_kernel);
+on_stand_ins!(faults [] launches_that_no_device_takes, too_much_of_what_a_program_has, a_fault_names_its_kernel);
 
 fn launches_that_no_device_takes(device: &Device) -> Result<()> {
     // NVIDIA has 16 bits for the second axis of a grid, both have 31 for the first.
@@ -240,8 +257,8 @@ fn works_as_before(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Kernels of Tegula's own are refused when they are compiled (wound 17); code of others, when it is loaded.
-fn too_much_shared_memory(device: &Device) -> Result<()> {
+/// Kernels of Tegula's own are refused when they are compiled (wound 17); code of others, when it is loaded or launched.
+fn too_much_of_what_a_program_has(device: &Device) -> Result<()> {
     let function = parse_function("kernel @k() num_warps(1) {\n  return\n}", "k.tile").expect("valid text");
     let architecture = Architecture::by_name(device.target()).expect("the device's own");
     let code = compiler::gpu_artifact(&function, architecture)?.code;
@@ -255,6 +272,12 @@ fn too_much_shared_memory(device: &Device) -> Result<()> {
     // SAFETY: the kernel has no parameters, and does nothing.
     unsafe { kernel.launch([4, 1, 1], &[], &LaunchOptions::default()) }?;
     device.synchronize()?;
+    let kernel = ForeignKernel::load(device, &code, "k", 4096, 0)?;
+    // SAFETY: as above.
+    let launched = unsafe { kernel.launch([1, 1, 1], &[], &LaunchOptions::default()) };
+    let error = launched.expect_err("more threads than there are");
+    assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
+    check(&error, &["`k`", "4096 threads", "1024", "fewer warps"]);
     let error = ForeignKernel::load(device, &code, "other", threads, 0).expect_err("no such entry");
     assert!(matches!(error, Error::Compile { .. }), "{error}");
     check(&error, &["`other`", "no entry"]);

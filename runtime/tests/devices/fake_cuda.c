@@ -58,6 +58,7 @@ int cuCtxSynchronize() {
 #endif
 }
 
+OK(cuCtxGetCurrent)
 OK(cuCtxSetCurrent)
 OK(cuEventCreate)
 OK(cuEventDestroy_v2)

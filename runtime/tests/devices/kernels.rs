@@ -66,6 +66,15 @@ pub fn noisy<B: Dim>(x: &Tensor<i32, 1>, out: &mut Tiles<i32, (B,)>) {
     out.store(v);
 }
 
+/// Two outputs, whose tiles the programs share out among each other.
+#[kernel(crate = tegula_lang, defaults(B = 64))]
+pub fn both<B: Dim>(x: &Tensor<f32, 1>, double: &mut Tiles<f32, (B,)>, square: &mut Tiles<f32, (B,)>) {
+    let i = double.index();
+    let v = x.tile::<(B,)>(i).load();
+    double.store(v + v);
+    square.store(v * v);
+}
+
 /// Does nothing, without arguments.
 #[kernel(crate = tegula_lang)]
 pub fn nothing() {}

@@ -1,6 +1,6 @@
 //! Arguments, their classes, and options of launches.
 
-use tegula_runtime::{Device, Error, Launch, LaunchOptions, Result};
+use tegula_runtime::{Device, Error, Launch, LaunchOptions, Result, Tensor};
 
 use crate::kernels;
 use crate::support::{numbers, on_devices, on_stand_ins, test_path, under};
@@ -11,6 +11,8 @@ on_devices!(
     sizes_1_3_16_and_17_make_two_kernels,
     a_parameter_that_is_not_specialised,
     in_place_is_allowed_and_overlaps_are_not,
+    elements_that_repeat_are_read_and_not_written,
+    outputs_agree_on_the_number_of_programs,
     ranks_and_grids_are_checked,
     kernels_without_tensors,
 );
@@ -104,7 +106,44 @@ fn in_place_is_allowed_and_overlaps_are_not(device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// A row as a matrix of which all rows are the same memory.
+fn elements_that_repeat_are_read_and_not_written(device: &Device) -> Result<()> {
+    let row = numbers(device, 20)?;
+    // SAFETY: all elements lie in the row, which the view keeps.
+    let mut rows = unsafe { Tensor::<f32>::from_raw(device, row.address(), &[9, 20], &[0, 1], row.clone()) }?;
+    let mut out = device.empty::<f32>([9, 20])?;
+    kernels::copy(&rows, &mut out).launch()?;
+    assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == (i % 20) as f32));
+    let error = kernels::copy(&out, &mut rows).launch().expect_err("nine programs write one row");
+    for part in ["copy", "`out`", "same memory", "strides of 0"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    Ok(())
+}
+
+fn outputs_agree_on_the_number_of_programs(device: &Device) -> Result<()> {
+    let x = numbers(device, 130)?;
+    // Three programs each: the last tiles are of different sizes.
+    let (mut double, mut square) = (device.empty::<f32>([130])?, device.empty::<f32>([129])?);
+    kernels::both(&x, &mut double, &mut square).launch()?;
+    assert_eq!((double.to_vec()?[129], square.to_vec()?[128]), (258.0, 16384.0));
+    let mut short = square.slice(0, 0..128)?;
+    let error = kernels::both(&x, &mut double, &mut short).launch().expect_err("three programs and two");
+    assert!(matches!(error, Error::Argument { .. }), "{error}");
+    for part in ["`both`", "outputs double and square", "3 and 2 programs"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    // Both outputs in the same memory.
+    let (mut one, mut other) = (double.slice(0, 0..100)?, double.slice(0, 30..130)?);
+    let error = kernels::both(&x, &mut one, &mut other).launch().expect_err("they share elements");
+    assert!(error.to_string().contains("both written"), "{error}");
+    Ok(())
+}
+
 fn ranks_and_grids_are_checked(device: &Device) -> Result<()> {
+    // What was launched before makes no difference.
+    let (line, mut place) = (numbers(device, 20)?, device.empty::<f32>([20])?);
+    kernels::add(&line, &line, &mut place).launch()?;
     let x = device.zeros::<f32>([4, 5])?;
     let mut out = device.empty::<f32>([20])?;
     let error = kernels::add(&x, &x, &mut out).launch().expect_err("rank 2 for rank 1");

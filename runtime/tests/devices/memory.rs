@@ -8,6 +8,7 @@ use crate::support::{numbers, on_devices, on_stand_ins};
 on_devices!(
     values_go_there_and_back,
     views_are_read_and_written_through_strides,
+    views_that_would_lie_elsewhere_are_refused,
     ranks_up_to_five,
     empty_tensors,
     kernels_take_views,
@@ -55,6 +56,41 @@ fn views_are_read_and_written_through_strides(device: &Device) -> Result<()> {
     assert!(t.slice(2, 0..1).is_err());
     assert!(part.reshape(&[6]).is_err());
     assert_eq!(t.reshape(&[2, 12])?.select(0, 1)?.to_vec()?[0], 12);
+    Ok(())
+}
+
+/// Numbers that wrap around when they are added or multiplied give no view.
+fn views_that_would_lie_elsewhere_are_refused(device: &Device) -> Result<()> {
+    let t = numbers(device, 24)?.reshape(&[4, 6])?;
+    let most = usize::MAX;
+    for range in [0..most, 3..most, most - 1..most, 0..1 << 63, 5..5] {
+        let error = t.slice(0, range.clone()).expect_err("beyond the axis").to_string();
+        assert!(error.contains(&format!("{range:?}")) && error.contains("[4, 6]"), "{error}");
+    }
+    #[allow(clippy::reversed_empty_ranges)]
+    let reversed = t.slice(0, 3..1);
+    assert!(reversed.is_err());
+    for index in [4, most] {
+        assert!(t.select(0, index).is_err(), "{index}");
+    }
+    assert!(t.select(most, 0).is_err() && t.slice(2, 0..0).is_err());
+    // The product of these is 24, or 0, in 64 bits.
+    let none = t.slice(0, 0..0)?;
+    for extents in [&[1 << 32, 1 << 32][..], &[1 << 62, 4], &[3, (1 << 63) + 8], &[most]] {
+        assert!(t.reshape(extents).is_err() && none.reshape(extents).is_err(), "{extents:?}");
+    }
+    assert!(t.reshape(&[24, 1, 1, 1, 1, 1]).is_err(), "six axes");
+    assert_eq!(none.reshape(&[7, 0, 1 << 40])?.count(), 0);
+    let error = none.reshape(&[0, 1 << 50]).expect_err("an extent that no kernel takes");
+    assert!(error.to_string().contains("2^48"), "{error}");
+    assert!(device.empty::<f32>([0, 1 << 50]).is_err());
+    for (extents, strides) in [([1 << 47, 1 << 47], [1 << 47, 1]), ([1 << 40, 2], [1 << 40, 1]), ([2, 2], [1 << 62, 1])]
+    {
+        // SAFETY: nothing is made of it.
+        let taken = unsafe { Tensor::<f32>::from_raw(device, t.address(), &extents, &strides, t.clone()) };
+        let error = taken.expect_err("beyond all memory").to_string();
+        assert!(error.contains("2^48") || error.contains("beyond all memory"), "{error}");
+    }
     Ok(())
 }
 

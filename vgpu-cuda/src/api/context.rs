@@ -81,7 +81,7 @@ c_interface! {
     /// The current context, or null.
     fn cuCtxGetCurrent(out: Out<Handle>) {
         state()?;
-        out.set(current_entry().map_or(0, |(handle, _)| handle))
+        out.set(with_stack(|stack| stack.last().map_or(0, |(handle, _)| *handle)))
     }
 
     /// Makes a context current in place of the one that is; null for none.

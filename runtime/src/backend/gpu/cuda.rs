@@ -29,6 +29,7 @@ const LIBRARIES: &[&str] = &["nvcuda.dll"];
 
 /// What this file calls through cudarc.
 const FUNCTIONS: &[&str] = &[
+    "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuCtxSynchronize",
     "cuDeviceGetAttribute",
@@ -354,6 +355,13 @@ impl Driver for Cuda {
     }
 
     fn bind(&self, context: Handle) -> Result<()> {
+        // It mostly is already, and the driver is quicker to say so than to set it.
+        let mut current = null_mut();
+        // SAFETY: the driver writes one handle.
+        check("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&mut current) })?;
+        if Handle::of(current) == context {
+            return Ok(());
+        }
         // SAFETY: the context lives as long as the process.
         check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(context.pointer()) })
     }

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tegula_artifact::gpu::{Component, KernelInfo};
+use tegula_artifact::gpu::{Component, KernelInfo, KernelParam};
 use tegula_artifact::{Artifact, Entry, Format};
 use tegula_ir::Function;
 
@@ -152,22 +152,20 @@ impl Executable for GpuKernel {
     fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
         let gpu = &*self.gpu;
         let queue = GpuQueue::of(queue)?;
+        let value = |param: &KernelParam| match (args[param.param as usize], param.component) {
+            (Arg::View(view), Component::Extent(axis)) => view.extents()[usize::from(axis)] as u64,
+            (Arg::View(view), Component::Stride(axis)) => view.strides()[usize::from(axis)] as u64,
+            (Arg::View(view) | Arg::Ptr(view), _) => view.address(),
+            (Arg::Scalar(_, bits) | Arg::Address(_, bits), _) => bits,
+        };
+        // Filled in place, as the pointers are: `collect` moves what it gives.
         let mut values: SmallVec<[u64; 128]> = SmallVec::new();
-        for param in &self.info.params {
-            let index = usize::from;
-            values.push(match (args[param.param as usize], param.component) {
-                (Arg::View { extents, .. }, Component::Extent(axis)) => extents[index(axis)] as u64,
-                (Arg::View { strides, .. }, Component::Stride(axis)) => strides[index(axis)] as u64,
-                (Arg::View { memory, offset, .. } | Arg::Ptr { memory, offset, .. }, _) => {
-                    memory.address() + offset as u64
-                }
-                (Arg::Scalar(_, bits) | Arg::Address(_, bits), _) => bits,
-            });
-        }
+        values.extend(self.info.params.iter().map(value));
         gpu.bind()?;
         queue.uses_args(args)?;
         // Numbers are little-endian: those of fewer bytes stand at the same address.
-        let mut pointers: Pointers = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let mut pointers = Pointers::new();
+        pointers.extend(values.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
         // SAFETY: the function has these parameters, in this order; blocks that views and pointers lie in are there and
         // stay until the stream has come past this launch.
         unsafe { self.enqueue(queue, config, &mut pointers) }

@@ -119,10 +119,7 @@ impl GpuStream {
 
     /// The same for the arguments of a launch.
     pub(super) fn uses_args(&self, args: &[Arg<'_>]) -> Result<()> {
-        self.uses(args.iter().filter_map(|arg| match *arg {
-            Arg::View { memory, .. } | Arg::Ptr { memory, .. } => Some(memory),
-            Arg::Scalar(..) | Arg::Address(..) => None,
-        }))
+        self.uses(args.iter().filter_map(Arg::memory))
     }
 
     /// Before a copy in the default stream, which waits for all streams that used the blocks.
