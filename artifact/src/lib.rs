@@ -8,6 +8,7 @@
 //! | [`promise`] | what code takes for granted of its arguments, and which code fits a launch |
 //! | [`archive`] | kernels compiled ahead of time, as one block of bytes |
 //! | [`gpu`] | what a launcher must know of a kernel for a GPU |
+//! | [`ptxas`] | NVIDIA's assembler, where there is one |
 //! | [`cpu`] | the binary interface of kernels for the CPU, and their launch |
 
 pub mod archive;
@@ -15,5 +16,6 @@ pub mod artifact;
 pub mod cpu;
 pub mod gpu;
 pub mod promise;
+pub mod ptxas;
 
 pub use artifact::{Artifact, Entry, Format, MalformedArtifact};

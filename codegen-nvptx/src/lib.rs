@@ -1,12 +1,12 @@
 //! Code generation for NVIDIA GPUs: Tile IR to PTX.
 //!
 //! [`compile`] takes a function with or without layouts and gives PTX text with what a launcher must know. No CUDA
-//! toolkit is involved: the driver assembles the text. [`ptxas`] runs NVIDIA's assembler where there is one, to check the
-//! text or to see what it costs.
-
-pub mod ptxas;
+//! toolkit is involved: the driver assembles the text. [`ptxas`] is NVIDIA's assembler, to check the text or to see what it
+//! costs.
 
 mod target;
+
+pub use tegula_artifact::ptxas;
 
 use tegula_codegen::CodegenError;
 pub use tegula_codegen::gpu::Options;

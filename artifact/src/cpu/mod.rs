@@ -7,6 +7,7 @@
 //! | [`kernel`] | launching over a grid and threads |
 //! | [`link`] | an object into this process |
 //! | [`level`] | processors by levels, for code compiled ahead of time |
+//! | [`processor`] | which processor this is, for code made for it alone |
 //! | [`host`] | launches on tensors in host memory |
 
 pub mod abi;
@@ -14,6 +15,7 @@ pub mod host;
 pub mod kernel;
 pub mod level;
 pub mod link;
+pub mod processor;
 pub mod site;
 
 mod arena;

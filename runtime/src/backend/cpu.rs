@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
+use tegula_artifact::cpu::processor::fingerprint;
 use tegula_artifact::cpu::{CpuArg, CpuInfo, CpuKernel, LaunchError};
 use tegula_artifact::{Artifact, Entry};
 use tegula_ir::Function;
@@ -49,15 +50,7 @@ impl Backend for CpuBackend {
     fn code_target(&self) -> Option<CodeTarget> {
         // Code for this very processor: its features decide which instructions there are.
         static HOST: OnceLock<String> = OnceLock::new();
-        let details = HOST.get_or_init(|| {
-            #[cfg(feature = "compiler")]
-            {
-                let host = tegula_codegen::session::MachineSpec::host();
-                format!("{} {} {}", host.triple, host.cpu, host.features)
-            }
-            #[cfg(not(feature = "compiler"))]
-            String::new()
-        });
+        let details = HOST.get_or_init(|| fingerprint().unwrap_or_else(as_llvm_says));
         Some(CodeTarget { name: "cpu".into(), details: details.clone() })
     }
 
@@ -87,6 +80,17 @@ impl Backend for CpuBackend {
         };
         Ok(Arc::new(CpuExecutable(Arc::new(Loaded { kernel, threads: self.threads }))))
     }
+}
+
+/// The processor where only LLVM knows it. Programs without the compiler make no code that it could matter for.
+fn as_llvm_says() -> String {
+    #[cfg(feature = "compiler")]
+    {
+        let host = tegula_codegen::session::MachineSpec::host();
+        format!("{} {} {}", host.triple, host.cpu, host.features)
+    }
+    #[cfg(not(feature = "compiler"))]
+    String::new()
 }
 
 /// Links an object into this process.

@@ -94,6 +94,7 @@ pub fn llvm_version() -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use tegula_ir::function::ParamKind;
     use tegula_ir::text::parse_function;
 
     use super::*;
@@ -114,8 +115,20 @@ mod tests {
         let key =
             |f: &Function, t: &CodeTarget, compiler: &str, llvm: &str| CacheKey::with_compiler(f, t, compiler, llvm);
         let base = key(&f, &t, "0.1.0+a", "22.1.8");
+        let with = |change: &dyn Fn(&mut Function)| {
+            let mut f = f.clone();
+            change(&mut f);
+            key(&f, &t, "0.1.0+a", "22.1.8")
+        };
         let others = [
             key(&function(2), &t, "0.1.0+a", "22.1.8"),
+            // The options of a call, and what is promised of its arguments.
+            with(&|f| f.num_warps = 8),
+            with(&|f| f.num_stages = 7),
+            with(&|f| {
+                let ParamKind::View { spec, .. } = &mut f.params[0].kind else { panic!("it is a view") };
+                spec.unit_inner = true;
+            }),
             key(&f, &target("sm_80", "avx2"), "0.1.0+a", "22.1.8"),
             key(&f, &target("cpu", "avx512f"), "0.1.0+a", "22.1.8"),
             key(&f, &t, "0.1.0+b", "22.1.8"),

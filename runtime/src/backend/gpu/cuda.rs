@@ -613,7 +613,7 @@ impl Driver for Cuda {
         // the cubin belongs to the state and is copied before that is destroyed.
         unsafe {
             let created = sys::cuLinkCreate_v2(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut state);
-            if created == sys::CUresult::CUDA_ERROR_NOT_SUPPORTED {
+            if has_no_compiler(created as i32) {
                 return Ok(None);
             }
             check("cuLinkCreate", created)?;
@@ -636,7 +636,7 @@ impl Driver for Cuda {
             check("cuLinkDestroy", sys::cuLinkDestroy(state))?;
             match linked {
                 Ok(cubin) => Ok(Some(cubin)),
-                Err(e) if e.code == sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as i32 => Ok(None),
+                Err(e) if has_no_compiler(e.code) => Ok(None),
                 Err(e) => Err(with_log(e, &log)),
             }
         }
@@ -756,6 +756,12 @@ impl Driver for Cuda {
         // SAFETY: as the trait says; the configuration has the driver's layout.
         check_code("cuLaunchKernelEx", unsafe { launch_kernel_ex(&config, function.pointer(), params, null_mut()) })
     }
+}
+
+/// Whether a driver says so that it lacks the compiler for PTX, which is a library of its own.
+fn has_no_compiler(code: c_int) -> bool {
+    use sys::CUresult as R;
+    [R::CUDA_ERROR_NOT_SUPPORTED, R::CUDA_ERROR_JIT_COMPILER_NOT_FOUND].map(|r| r as c_int).contains(&code)
 }
 
 /// The driver's name for a pool's attribute.

@@ -13,6 +13,7 @@ use tegula_artifact::{Artifact, Format};
 use tegula_codegen::target::Architecture;
 use tegula_ir::Function;
 
+use super::assembler::Assembler;
 use super::driver::{Cause, Driver, Handle, Properties};
 use super::kernel::{ForeignGpuKernel, GpuKernel};
 use super::memory::{GpuMemory, PinnedBlock, Source};
@@ -136,6 +137,8 @@ impl Gpu {
 pub struct GpuBackend {
     gpu: Arc<Gpu>,
     architecture: &'static Architecture,
+    /// Of CUDA; HIP takes code as it is compiled.
+    assembler: Option<Assembler>,
     queue: Arc<dyn Queue>,
 }
 
@@ -188,7 +191,8 @@ impl GpuBackend {
             maps: Mutex::default(),
         });
         let queue: Arc<dyn Queue> = Arc::new(GpuQueue::main(gpu.clone()));
-        Ok(Self { gpu, architecture, queue })
+        let assembler = (gpu.driver.kind() == "cuda").then(Assembler::from_environment);
+        Ok(Self { gpu, architecture, assembler, queue })
     }
 
     fn allocate_once(&self, bytes: usize) -> super::driver::Result<u64> {
@@ -282,29 +286,28 @@ impl Backend for GpuBackend {
     }
 
     fn driver_target(&self) -> Option<CodeTarget> {
-        let architecture = &self.gpu.properties.architecture;
-        (self.gpu.driver.kind() == "cuda").then(|| CodeTarget {
-            name: architecture.clone(),
-            details: format!("driver {}", self.gpu.driver.version()),
+        let assembler = self.assembler.as_ref()?;
+        Some(CodeTarget {
+            name: self.gpu.properties.architecture.clone(),
+            details: format!("driver {}, {}", self.gpu.driver.version(), assembler.identity()),
         })
     }
 
     fn assemble(&self, function: &Function, artifact: Artifact) -> Result<Artifact> {
-        if artifact.format != Format::Ptx {
+        let Some(assembler) = self.assembler.as_ref().filter(|_| artifact.format == Format::Ptx) else {
             return Ok(artifact);
-        }
+        };
         self.gpu.bind()?;
         let ptx = CString::new(artifact.code.clone()).map_err(|_| Error::Compile {
             kernel: function.name.clone(),
             target: self.architecture.name.into(),
             message: "the PTX has a zero byte in it".into(),
         })?;
-        match self.gpu.driver.assemble(&ptx) {
-            Ok(Some(code)) => Ok(Artifact { format: Format::Cubin, code, ..artifact }),
+        Ok(match assembler.assemble(&self.gpu, &function.name, &artifact.target, &ptx)? {
+            Some(code) => Artifact { format: Format::Cubin, code, ..artifact },
             // The driver assembles it when it is loaded.
-            Ok(None) => Ok(artifact),
-            Err(e) => Err(GpuKernel::load_error(&self.gpu, &function.name, e)),
-        }
+            None => artifact,
+        })
     }
 
     fn load(&self, function: &Function, artifact: Option<&Artifact>) -> Result<Arc<dyn Executable>> {

@@ -9,6 +9,7 @@
 //! | [`memory`], `pool` | blocks of memory |
 //! | [`users`] | which streams use which blocks |
 //! | [`queue`] | streams, events and graphs |
+//! | `assembler` | from PTX to machine code |
 //! | [`kernel`] | loaded kernels and their launch |
 //! | [`target`] | which code a device runs |
 //! | [`failure`] | from a failed call to an error |
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use crate::backend::Backend;
 use crate::error::Result;
 
+mod assembler;
 pub mod bare;
 pub mod cuda;
 pub mod device;
