@@ -11,12 +11,15 @@
 //! | [`movement`] | `transpose`, `embedding`, `rope` |
 //! | [`dropout`] | `dropout` |
 //!
+//! [`launch`] has kernels that do hardly anything, whose launch is measured.
+//!
 //! [`reference`] computes the same on the host in `f64`; [`problem`] and [`cases`] make test data of any size.
 
 pub mod attention;
 pub mod cases;
 pub mod dropout;
 pub mod elementwise;
+pub mod launch;
 pub mod matmul;
 pub mod movement;
 pub mod norm;

@@ -1,6 +1,7 @@
 //! Kernels that the tests launch.
 
 // The macro's paths are the facade's; this crate stands below it.
+pub use tegula_kernels::launch::{four, nineteen, nothing};
 pub use tegula_lang::prelude::*;
 pub use tegula_macros::kernel;
 
@@ -73,45 +74,4 @@ pub fn both<B: Dim>(x: &Tensor<f32, 1>, double: &mut Tiles<f32, (B,)>, square: &
     let v = x.tile::<(B,)>(i).load();
     double.store(v + v);
     square.store(v * v);
-}
-
-/// Does nothing, without arguments.
-#[kernel(crate = tegula_lang)]
-pub fn nothing() {}
-
-/// Four arguments.
-#[kernel(crate = tegula_lang, defaults(B = 64))]
-pub fn four<B: Dim>(x: &Tensor<f32, 1>, y: &Tensor<f32, 1>, a: Scalar<f32>, out: &mut Tiles<f32, (B,)>) {
-    let i = out.index();
-    out.store(x.tile::<(B,)>(i).load() * a + y.tile::<(B,)>(i).load());
-}
-
-/// Nineteen arguments: nine tensors, nine numbers, an output.
-#[kernel(crate = tegula_lang, defaults(B = 64))]
-pub fn nineteen<B: Dim>(
-    x0: &Tensor<f32, 1>,
-    x1: &Tensor<f32, 1>,
-    x2: &Tensor<f32, 1>,
-    x3: &Tensor<f32, 1>,
-    x4: &Tensor<f32, 1>,
-    x5: &Tensor<f32, 1>,
-    x6: &Tensor<f32, 1>,
-    x7: &Tensor<f32, 1>,
-    x8: &Tensor<f32, 1>,
-    a0: Scalar<f32>,
-    a1: Scalar<f32>,
-    a2: Scalar<f32>,
-    a3: Scalar<f32>,
-    a4: Scalar<f32>,
-    a5: Scalar<f32>,
-    a6: Scalar<i32>,
-    a7: Scalar<i32>,
-    a8: Scalar<i64>,
-    out: &mut Tiles<f32, (B,)>,
-) {
-    let i = out.index();
-    let t = |x: &Tensor<f32, 1>| x.tile::<(B,)>(i).load();
-    let n = (a6 + a7).cast::<f32>() + a8.cast::<f32>();
-    let sum = t(x0) * a0 + t(x1) * a1 + t(x2) * a2 + t(x3) * a3 + t(x4) * a4 + t(x5) * a5;
-    out.store(sum + t(x6) + t(x7) + t(x8) + n);
 }
