@@ -184,17 +184,29 @@ fn fatbins_are_written_where_the_tool_is() {
     assert_eq!(fatbin[..4], 0xba55_ed50_u32.to_le_bytes());
 }
 
+/// A target that is named twice has its code once: C takes no two arrays of one name.
+#[test]
+fn a_target_that_is_named_twice_counts_once() {
+    let add = build("add", BuildOptions::default(), Class::Any);
+    let names = |targets: &[&str]| {
+        let targets: Vec<Target> = targets.iter().map(|t| Target::by_name(t, TRIPLE).expect("a target")).collect();
+        let files = export::export("add", &add, &targets).expect("it can be exported");
+        files.into_iter().map(|f| f.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["sm_80", "cpu", "sm_80", "cpu"]), names(&["sm_80", "cpu"]));
+}
+
 #[test]
 fn what_cannot_be_exported_is_refused() {
     let add = build("add", BuildOptions::default(), Class::Any);
     let target = |name: &str| Target::by_name(name, TRIPLE);
-    let cpu = || target("cpu:x86-64").expect("a target");
+    let cpu = |level: &str| target(&format!("cpu:{level}")).expect("a target");
     let refused = |name: &str, targets: &[Target]| {
         let Err(Error::Export { message, .. }) = export::export(name, &add, targets) else { panic!("{name}") };
         message
     };
-    assert!(refused("2add", &[cpu()]).contains("not a name in C"));
-    assert!(refused("add", &[cpu(), cpu()]).contains("one level"));
+    assert!(refused("2add", &[cpu("x86-64")]).contains("not a name in C"));
+    assert!(refused("add", &[cpu("x86-64"), cpu("x86-64-v3")]).contains("one level"));
     let Err(e) = target("sm_81") else { panic!("there is an sm_81") };
     assert!(e.to_string().contains("sm_80"), "{e}");
     let Err(e) = target("cpu:z80") else { panic!("there is a z80") };

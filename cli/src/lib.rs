@@ -122,7 +122,7 @@ fn one_line(e: &clap::Error) -> String {
         }
         out.push(line.trim_start_matches("error: ").trim_start_matches("tip: ").to_owned());
     }
-    if out.is_empty() { "give a command; see tegula --help".into() } else { out.join("; ") }
+    if out.is_empty() { "give a command; see tegula --help".into() } else { out.join("; ").replace(":; ", ": ") }
 }
 
 impl Library {

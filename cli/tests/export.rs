@@ -84,6 +84,20 @@ fn a_kernel_is_exported_for_hosts_in_c() {
 }
 
 #[test]
+fn build_time_parameters_are_chosen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let code = |causal: &str| {
+        let path = folder.path().join(causal).display().to_string();
+        let set = format!("causal={causal}");
+        let args = ["attention", "--set", &set, "--dim", "BM=16", "--dim", "BN=16", "--dim", "D=32"];
+        let output = tegula(&[&args[..], &["--targets", "sm_80", "--output", &path]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read(folder.path().join(causal).join("attention.sm_80.ptx")).expect("it was exported")
+    };
+    assert_ne!(code("true"), code("false"));
+}
+
+#[test]
 fn what_cannot_be_exported_is_said_in_a_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().display().to_string();
@@ -92,6 +106,8 @@ fn what_cannot_be_exported_is_said_in_a_line() {
         (&["softmax", "--targets", "cpu", "--lang", "fortran"], 2, "fortran"),
         (&["softmax", "--targets", "cpu", "--class", "alined"], 2, "aligned"),
         (&["softmax", "--targets", "cpu", "--name", "2fast"], 1, "not a name in C"),
+        (&["attention", "--targets", "cpu", "--set", "casual=true"], 2, "causal"),
+        (&["attention", "--targets", "cpu", "--set", "causal"], 2, "--set causal=true"),
     ] {
         let output = tegula(&[args, &["--output", &path]].concat());
         let error = String::from_utf8_lossy(&output.stderr);

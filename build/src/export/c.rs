@@ -125,7 +125,8 @@ pub(super) fn header(name: &str, function: &Function, compiled: &[Archived]) -> 
         let what = match &p.kind {
             ParamKind::View { elem, rank, access, .. } => {
                 let access = if *access == ViewAccess::Read { "read" } else { "written" };
-                format!("{rank} axes of {}, {access}", elem.name())
+                let axes = if *rank == 1 { "axis" } else { "axes" };
+                format!("{rank} {axes} of {}, {access}", elem.name())
             }
             ParamKind::Scalar { elem, .. } if scalar_type(*elem).starts_with("uint") && elem.is_float() => {
                 format!("the bits of a {}", elem.name())

@@ -13,6 +13,7 @@ mod bundle;
 mod c;
 mod fatbin;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use tegula_artifact::archive::Archived;
@@ -32,11 +33,11 @@ pub struct File {
 }
 
 /// Compiles a function for targets and gives the files for hosts in C. `name` is that of the functions; what the
-/// function's parameters promise of the arguments is checked at each launch.
+/// function's parameters promise of the arguments is checked at each launch. A target that is there twice counts once.
 ///
 /// # Errors
 /// If the kernel does not compile for a target, or cannot be exported: the name is no identifier, two of the targets are
-/// processors, or the kernel prints.
+/// levels of processors, or the kernel prints.
 pub fn export(name: &str, function: &Function, targets: &[Target]) -> Result<Vec<File>, Error> {
     let failed = |message: String| Error::Export { kernel: function.name.clone(), message };
     let identifier = !name.starts_with(|c: char| c.is_ascii_digit())
@@ -45,6 +46,8 @@ pub fn export(name: &str, function: &Function, targets: &[Target]) -> Result<Vec
     if !identifier {
         return Err(failed(format!("`{name}` is not a name in C")));
     }
+    let mut named = HashSet::new();
+    let targets: Vec<&Target> = targets.iter().filter(|t| named.insert(t.name())).collect();
     if targets.iter().filter(|t| matches!(t, Target::Cpu { .. })).count() > 1 {
         return Err(failed("choose one level of processors".into()));
     }

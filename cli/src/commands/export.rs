@@ -43,7 +43,7 @@ pub fn run(library: &Library, args: &ExportArgs) -> Result<()> {
         .collect::<std::result::Result<_, _>>()
         .map_err(failed)?;
 
-    let mut selection = Selection::new(library, &args.kernel)?;
+    let mut selection = Selection::new(library, &args.kernel)?.set(&args.comptime)?;
     let plain = selection.build()?;
     selection.options = BuildOptions { specs: class.specs(&plain), ..selection.options };
     let function = selection.build()?;
