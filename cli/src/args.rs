@@ -178,7 +178,10 @@ pub struct SessionArgs {
     #[cfg(feature = "compiler")]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pack")]
     pub targets: Vec<String>,
-    /// Times of another system to print beside ours, as scripts/gpu-session-torch writes them. May be repeated.
+    /// Launch nothing: print as JSON what is timed and how, for programs that time other systems.
+    #[arg(long)]
+    pub list: bool,
+    /// Times of another system to print beside ours, as scripts/gpu-session-beside writes them. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub beside: Vec<PathBuf>,
     /// A system that there are no times of, with the reason; the report says so. May be repeated.
@@ -342,6 +345,9 @@ pub struct ExportArgs {
     /// The kernel and what is chosen of it.
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// Value of a build-time parameter, such as causal=true. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub comptime: Vec<String>,
     /// What to compile for, separated by commas: cpu (or cpu:x86-64-v4 and its like), sm_80, sm_90a, gfx942.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', default_value = "cpu")]
     pub targets: Vec<String>,

@@ -65,7 +65,7 @@ fn on_model(model: &str, target: &str) {
     assert_complete(&report, target);
     assert!(report["cache"].as_array().is_some_and(|c| c.iter().all(|c| c["origin"] == "disk")), "{report}");
     for part in
-        ["checks passed", "19 arguments", "softmax f16 8x256", "GB/s", "not compared with PyTorch", "results are"]
+        ["checks passed", "19 arguments", "softmax f16 8x256", "GB/s", "medians", "say nothing of speed", "results are"]
     {
         assert!(printed.contains(part), "`{part}` is not in: {printed}");
     }
@@ -81,6 +81,27 @@ fn a_session_runs_on_the_stand_in_of_hip() {
     on_model("mi300x", "gfx942");
 }
 
+/// PyTorch and Triton stand beside us where Python finds them: here modules in their place, which count.
+#[test]
+fn a_session_stands_beside_other_systems() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let mut command = Command::new(Path::new(SCRIPTS).join("gpu-session"));
+    command.args(["--program", PROGRAM, "--quick", "--only", "time", "--filter", "softmax", "--out"]).arg(&out);
+    // Not as a stand-in, which is compared with nothing.
+    command.env("LD_LIBRARY_PATH", libraries()).env("VGPU_MODEL", "h200").env("TEGULA_CACHE", "off");
+    command.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/beside"));
+    command.env("FAKE_TORCH_LOG", folder.path().join("log"));
+    let printed = run(&mut command);
+    let report = std::fs::read(out.join("session.json")).expect("the session leaves a report");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let beside: Vec<_> = report["beside"].as_array().expect("systems").iter().map(|b| &b["system"]).collect();
+    assert_eq!(beside, ["PyTorch 2.99 (cuBLAS)", "Triton 3.99"], "{printed}");
+    assert_eq!(report["missing"], serde_json::json!([]), "{printed}");
+    let row = printed.lines().find(|l| l.contains("softmax f16 8x256") && l.contains("time"));
+    assert_eq!(row.map(|row| row.matches("of it)").count()), Some(2), "{printed}");
+}
+
 /// A packed folder has no LLVM in it and needs none: the session runs where no LLVM library can be opened.
 #[test]
 fn a_packed_session_runs_without_llvm() {
@@ -94,6 +115,9 @@ fn a_packed_session_runs_without_llvm() {
     pack.env("CARGO_TARGET_DIR", target).env("TEGULA_CACHE_DIR", folder.path().join("cache"));
     run(&mut pack);
 
+    for file in ["gpu-session", "gpu-session-beside/__main__.py", "gpu-session-beside/kernels/attention.py"] {
+        assert!(packed.join(file).is_file(), "{file}");
+    }
     let program = packed.join("tegula-portable");
     let needed = run(Command::new("ldd").arg(&program));
     assert!(needed.contains("libc.so") && !needed.contains("LLVM"), "{needed}");

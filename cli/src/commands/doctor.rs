@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use tegula::runtime::Device;
+use tegula_artifact::ptxas;
 
 use crate::args::Json;
 use crate::error::Result;
@@ -56,13 +57,26 @@ fn findings() -> Vec<Finding> {
         Finding { what: "CPU", found: true, detail: cpu(), note: "running kernels on this machine" },
         library("NVIDIA driver", "libcuda.so.1", "running on NVIDIA GPUs; comes with the NVIDIA driver"),
         library("HIP", "libamdhip64.so", "running on AMD GPUs; comes with ROCm's package hip-runtime-amd"),
-        tool("ptxas", ".cache/ptxas/ptxas", "tests of the PTX we write, only; get it with scripts/fetch-ptxas"),
+        ptxas(),
         tool(
             "llvm-readelf",
             "/usr/lib/llvm-22/bin/llvm-readelf",
             "tests of code objects, only; Debian package llvm-22",
         ),
     ]
+}
+
+fn ptxas() -> Finding {
+    let found = ptxas::find();
+    let version = found.as_ref().and_then(|path| tool_version(&path.display().to_string()));
+    let detail = match (&found, &version) {
+        (Some(path), Some(version)) => format!("{} ({version})", path.display()),
+        (Some(path), None) => format!("{} does not run", path.display()),
+        (None, _) => "no ptxas".into(),
+    };
+    let note =
+        "assembling PTX where the driver cannot (TEGULA_PTXAS); tests of PTX; comes with CUDA, or scripts/fetch-ptxas";
+    Finding { what: "ptxas", found: version.is_some(), detail, note }
 }
 
 fn llvm() -> Finding {

@@ -31,6 +31,10 @@ use report::{Beside, Report};
 
 /// Runs the session.
 pub fn run(library: &Library, args: &SessionArgs) -> Result<()> {
+    if args.list {
+        println!("{}", serde_json::to_string_pretty(&time::Plan::new(args)).expect("the plan is plain data"));
+        return Ok(());
+    }
     let failed = |e: tegula::Error| CliError::Failed(e.to_string());
     for file in &args.kernels {
         let read = tegula::runtime::embedded::register_file(file);

@@ -55,6 +55,9 @@ pub struct Beside {
     pub system: String,
     /// Microseconds by workload.
     pub times: BTreeMap<String, f64>,
+    /// Why there are no others, by workload.
+    #[serde(default)]
+    pub problems: BTreeMap<String, String>,
 }
 
 impl Report {
@@ -92,8 +95,17 @@ impl Report {
         if !self.launches.is_empty() {
             println!("{PUBLISHED}");
         }
+        if !self.timings.is_empty() {
+            let small = if self.quick { "; sizes are small, so that they say nothing of speed" } else { "" };
+            println!(
+                "times are medians by the device's events, over sets of tensors in turn that no cache holds{small}"
+            );
+        }
         for missing in &self.missing {
             println!("not compared with {missing}");
+        }
+        for (beside, (workload, problem)) in self.beside.iter().flat_map(|b| b.problems.iter().map(move |p| (b, p))) {
+            println!("not compared with {} on {workload}: {problem}", beside.system);
         }
         for problem in &self.problems {
             println!("not measured: {problem}");

@@ -6,8 +6,8 @@ use serde::Serialize;
 use tegula::runtime::Stream;
 use tegula::{Device, Result};
 
-use super::workloads::{self, Candidate, Tensors, Workload};
-use crate::args::SessionArgs;
+use super::workloads::{self, Candidate, Problem, Workload};
+use crate::args::{Section, SessionArgs};
 
 /// Samples of a workload, and of a candidate that only competes for the workload.
 const SAMPLES: usize = 21;
@@ -35,11 +35,29 @@ pub struct Timing {
     pub problem: Option<String>,
 }
 
+/// What is timed and how, for programs that time other systems in the same way: what `--list` prints.
+#[derive(Serialize)]
+pub struct Plan {
+    /// Samples, whose median counts.
+    samples: usize,
+    /// Seconds that a sample takes at least.
+    sample_seconds: f64,
+    workloads: Vec<Problem>,
+}
+
+impl Plan {
+    /// The plan of a session.
+    pub fn new(args: &SessionArgs) -> Self {
+        let workloads = if args.wants(Section::Time) { chosen(args).map(|w| w.problem).collect() } else { Vec::new() };
+        Self { samples: SAMPLES, sample_seconds: SAMPLE.as_secs_f64(), workloads }
+    }
+}
+
 /// Times all workloads.
 pub fn run(device: &Device, args: &SessionArgs) -> Vec<Timing> {
     chosen(args)
         .map(|w| {
-            eprintln!("timing {}", w.name);
+            eprintln!("timing {}", w.problem.name);
             workload(device, &w)
         })
         .collect()
@@ -51,10 +69,10 @@ pub fn run(device: &Device, args: &SessionArgs) -> Vec<Timing> {
 pub fn compile(device: &Device, args: &SessionArgs) -> Result<()> {
     let stream = device.default_stream();
     for workload in chosen(args) {
-        let run = (workload.make)(&Tensors { device, launched: false })?;
+        let run = workload.compilation(device)?;
         for candidate in workload.candidates {
             if let Err(e) = run(&stream, candidate, None) {
-                tracing::debug!("{} with {candidate}: {e}", workload.name);
+                tracing::debug!("{} with {candidate}: {e}", workload.problem.name);
             }
         }
     }
@@ -62,7 +80,7 @@ pub fn compile(device: &Device, args: &SessionArgs) -> Result<()> {
 }
 
 fn chosen(args: &SessionArgs) -> impl Iterator<Item = Workload> {
-    workloads::all(args.quick).into_iter().filter(|w| w.name.contains(&args.filter))
+    workloads::all(args.quick).into_iter().filter(|w| w.problem.name.contains(&args.filter))
 }
 
 fn workload(device: &Device, workload: &Workload) -> Timing {
@@ -71,7 +89,7 @@ fn workload(device: &Device, workload: &Workload) -> Timing {
         let median = at(0.5);
         let (rate, unit) = workload.rate(median);
         Timing {
-            workload: workload.name.clone(),
+            workload: workload.problem.name.clone(),
             configuration,
             median_us: median * 1e6,
             spread: if median > 0.0 { (at(0.75) - at(0.25)) / median } else { 0.0 },
@@ -80,7 +98,7 @@ fn workload(device: &Device, workload: &Workload) -> Timing {
             problem,
         }
     };
-    let run = match (workload.make)(&Tensors { device, launched: true }) {
+    let run = match workload.run(device) {
         Ok(run) => run,
         Err(e) => return timing(String::new(), &[], Some(e.to_string())),
     };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use tegula::lang::elem::f16;
 use tegula::runtime::{Launch, Stream, Tensor};
 use tegula::{Device, Result};
@@ -11,7 +12,8 @@ use tegula_kernels::matmul::matmul;
 use tegula_kernels::norm::{layernorm, rmsnorm};
 use tegula_kernels::softmax::softmax;
 
-/// Bytes that the inputs of a workload take at least, all together: more than any cache holds.
+/// Bytes that the inputs of a workload take at least, all together: three times the largest cache of a GPU there is, the
+/// 256 MiB of an MI300, so that nothing of a set is left in it when its turn comes again.
 const ROTATE: usize = 768 << 20;
 
 /// Tile extents, warps and stages.
@@ -60,12 +62,37 @@ pub type Make = Box<dyn Fn(&Tensors<'_>) -> Result<Run>>;
 
 /// A kernel at one size.
 pub struct Workload {
-    /// Kernel, element type and sizes.
-    pub name: String,
+    pub problem: Problem,
     pub candidates: &'static [Candidate],
     /// Makes the tensors.
     pub make: Make,
     work: Work,
+}
+
+/// What is computed, for this program and for those that measure other systems: `tegula session --list` prints it.
+#[derive(Serialize)]
+pub struct Problem {
+    /// Kernel, element type and sizes.
+    pub name: String,
+    kernel: &'static str,
+    /// `m`, `n`, `k` of a product; batch, heads, length and depth of attention; extents of the others.
+    sizes: Vec<usize>,
+    causal: bool,
+    /// Sets of tensors, which launches take in turn.
+    sets: usize,
+    /// Bytes of a set that a launch reads or writes.
+    bytes: usize,
+}
+
+impl Problem {
+    /// `bytes` are those of the tensors of a launch, but for small ones that are the same for all.
+    fn new(kernel: &'static str, sizes: &[usize], causal: bool, bytes: usize) -> Self {
+        let extents: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        let name = format!("{kernel} f16 {}{}", extents.join("x"), if causal { " causal" } else { "" });
+        // Small ones are of quick sessions, whose times say nothing.
+        let sets = if bytes < 1 << 20 { 2 } else { ROTATE.div_ceil(bytes).max(2) };
+        Self { name, kernel, sizes: sizes.to_vec(), causal, sets, bytes }
+    }
 }
 
 /// What a launch does at least.
@@ -107,9 +134,23 @@ pub fn all(quick: bool) -> Vec<Workload> {
 
 /// Where the tensors of a workload are made.
 pub struct Tensors<'a> {
-    pub device: &'a Device,
+    device: &'a Device,
     /// Whether kernels are launched on them; otherwise they stand for tensors of the same kind.
-    pub launched: bool,
+    launched: bool,
+    sets: usize,
+}
+
+impl Workload {
+    /// What launches it on a device, with as many sets of tensors as it takes.
+    pub fn run(&self, device: &Device) -> Result<Run> {
+        (self.make)(&Tensors { device, launched: true, sets: self.problem.sets })
+    }
+
+    /// What compiles it for a device.
+    #[cfg(feature = "compiler")]
+    pub fn compilation(&self, device: &Device) -> Result<Run> {
+        (self.make)(&Tensors { device, launched: false, sets: 1 })
+    }
 }
 
 impl Tensors<'_> {
@@ -132,21 +173,15 @@ impl Tensors<'_> {
         self.device.empty::<f16>(extents)
     }
 
-    /// As many sets of tensors as caches do not hold, each made by `make` with its number.
-    fn sets<T>(&self, bytes: usize, make: impl Fn(usize) -> Result<T>) -> Result<Vec<T>> {
-        let count = match bytes {
-            _ if !self.launched => 1,
-            // A quick session.
-            n if n < 1 << 20 => 2,
-            n => ROTATE.div_ceil(n).clamp(2, 8),
-        };
-        (0..count).map(make).collect()
+    /// The sets of tensors, each made by `make` with its number.
+    fn sets<T>(&self, make: impl Fn(usize) -> Result<T>) -> Result<Vec<T>> {
+        (0..self.sets).map(make).collect()
     }
 }
 
 fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
     let make = move |tensors: &Tensors<'_>| -> Result<Run> {
-        let sets = tensors.sets(2 * (m * k + k * n + m * n), |seed| {
+        let sets = tensors.sets(|seed| {
             Ok((tensors.values(&[m, k], seed)?, tensors.values(&[k, n], seed + 100)?, tensors.empty(&[m, n])?))
         })?;
         Ok(Box::new(move |stream, config, number| {
@@ -158,7 +193,7 @@ fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
         }))
     };
     Workload {
-        name: format!("matmul f16 {m}x{n}x{k}"),
+        problem: Problem::new("matmul", &[m, n, k], false, 2 * (m * k + k * n + m * n)),
         candidates: MATMUL,
         make: Box::new(make),
         work: Work::Operations(2.0 * (m * n * k) as f64),
@@ -166,9 +201,9 @@ fn matmul_of(m: usize, n: usize, k: usize) -> Workload {
 }
 
 fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal: bool) -> Workload {
+    let extents = [batch, heads, length, depth];
     let make = move |tensors: &Tensors<'_>| -> Result<Run> {
-        let extents = [batch, heads, length, depth];
-        let sets = tensors.sets(8 * extents.iter().product::<usize>(), |seed| {
+        let sets = tensors.sets(|seed| {
             let tensor = |n: usize| tensors.values(&extents, seed + 100 * n);
             Ok((tensor(0)?, tensor(1)?, tensor(2)?, tensors.empty(&extents)?))
         })?;
@@ -187,7 +222,7 @@ fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal:
     // Two products of length × length × depth; half of them with a causal mask.
     let operations = 4.0 * (batch * heads * length * length * depth) as f64;
     Workload {
-        name: format!("attention f16 {batch}x{heads}x{length}x{depth}{}", if causal { " causal" } else { "" }),
+        problem: Problem::new("attention", &extents, causal, 8 * extents.iter().product::<usize>()),
         candidates: ATTENTION,
         make: Box::new(make),
         work: Work::Operations(if causal { operations / 2.0 } else { operations }),
@@ -196,9 +231,8 @@ fn attention_of(batch: usize, heads: usize, length: usize, depth: usize, causal:
 
 fn flat_of(kernel: &'static str, n: usize, count: usize) -> Workload {
     let make = move |tensors: &Tensors<'_>| -> Result<Run> {
-        let sets = tensors.sets(2 * count * n, |seed| {
-            Ok((tensors.values(&[n], seed)?, tensors.values(&[n], seed + 100)?, tensors.empty(&[n])?))
-        })?;
+        let sets = tensors
+            .sets(|seed| Ok((tensors.values(&[n], seed)?, tensors.values(&[n], seed + 100)?, tensors.empty(&[n])?)))?;
         Ok(Box::new(move |stream, config, number| {
             let (x, y, out) = &sets[number.unwrap_or(0) % sets.len()];
             let mut out = out.clone();
@@ -213,7 +247,7 @@ fn flat_of(kernel: &'static str, n: usize, count: usize) -> Workload {
         }))
     };
     Workload {
-        name: format!("{kernel} f16 {n}"),
+        problem: Problem::new(kernel, &[n], false, 2 * count * n),
         candidates: FLAT,
         make: Box::new(make),
         work: Work::Bytes((2 * count * n) as f64),
@@ -224,7 +258,7 @@ fn rows_of(kernel: &'static str, m: usize, n: usize) -> Workload {
     let make = move |tensors: &Tensors<'_>| -> Result<Run> {
         let weight = tensors.values(&[n], 1)?;
         let bias = tensors.values(&[n], 2)?;
-        let sets = tensors.sets(4 * m * n, |seed| Ok((tensors.values(&[m, n], seed)?, tensors.empty(&[m, n])?)))?;
+        let sets = tensors.sets(|seed| Ok((tensors.values(&[m, n], seed)?, tensors.empty(&[m, n])?)))?;
         Ok(Box::new(move |stream, config, number| {
             let (x, y) = &sets[number.unwrap_or(0) % sets.len()];
             let mut y = y.clone();
@@ -247,7 +281,7 @@ fn rows_of(kernel: &'static str, m: usize, n: usize) -> Workload {
         }))
     };
     Workload {
-        name: format!("{kernel} f16 {m}x{n}"),
+        problem: Problem::new(kernel, &[m, n], false, 4 * m * n),
         candidates: ROWS,
         make: Box::new(make),
         work: Work::Bytes((4 * m * n) as f64),
