@@ -119,16 +119,18 @@ impl Embed {
     fn compile(&self, triple: &str) -> Result<Vec<Archived>, Error> {
         let targets: Vec<Target> =
             self.targets.iter().map(|name| Target::by_name(name, triple)).collect::<Result<_, _>>()?;
-        let mut functions: Vec<Function> = Vec::new();
+        let mut jobs: Vec<(Function, &Target)> = Vec::new();
         for (info, options) in &self.kernels {
-            let plain = info.build(options)?;
-            for class in &self.classes {
-                let options = BuildOptions { specs: class.specs(&plain), ..options.clone() };
-                functions.push(info.build(&options)?);
+            for (name, target) in self.targets.iter().zip(&targets) {
+                // The source may choose by its target.
+                let options = options.clone().target(name);
+                let plain = info.build(&options)?;
+                for class in &self.classes {
+                    let options = BuildOptions { specs: class.specs(&plain), ..options.clone() };
+                    jobs.push((info.build(&options)?, target));
+                }
             }
         }
-        let jobs: Vec<(&Function, &Target)> =
-            functions.iter().flat_map(|f| targets.iter().map(move |t| (f, t))).collect();
         let mut kernels: Vec<Archived> =
             jobs.par_iter().map(|(function, target)| target.compile(function)).collect::<Result<_, _>>()?;
         let mut seen = std::collections::HashSet::new();

@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{ItemFn, ReturnType, Token};
+use syn::{ReturnType, Token};
 
+use crate::dims;
 use crate::path::Crate;
 use crate::rewrite::{self, Errors};
 
@@ -28,15 +29,19 @@ impl Parse for Options {
 /// Expands the attribute.
 pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let original = item.clone();
-    let parsed = syn::parse2::<Options>(options).and_then(|o| syn::parse2::<ItemFn>(item).map(|f| (o, f)));
-    let (options, mut function) = match parsed {
-        Ok(parsed) => parsed,
+    let mut function = match rewrite::function_item(item, "device") {
+        Ok(function) => function,
         Err(e) => {
             let e = e.to_compile_error();
             return quote!(#original #e);
         }
     };
     let mut errors = Errors::default();
+    // The body is rewritten all the same: what it says is right.
+    let options = syn::parse2::<Options>(options).unwrap_or_else(|e| {
+        errors.add(e);
+        Options { krate: Crate::new() }
+    });
     if let Some(token) = &function.sig.asyncness {
         errors.push(token, "a #[device] function cannot be async: it runs when the kernel is built");
     }
@@ -44,10 +49,12 @@ pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
         ReturnType::Default => false,
         ReturnType::Type(_, ty) => !matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
     };
-    rewrite::function(&mut function.block, &options.krate, returns_value, &[], &mut errors);
+    let dims = dims::names(&function.sig.generics);
+    let known = rewrite::Function { returns_value, dims, ..Default::default() };
+    rewrite::function(&mut function.block, &options.krate, &known, &mut errors);
     function.attrs.push(rewrite::allowances());
     if !errors.is_empty() {
-        // The body is gone: what it used is not unused.
+        // The body may be gone: what it used is not unused.
         function.attrs.push(syn::parse_quote!(#[allow(unused)]));
     }
     let errors = errors.into_tokens();

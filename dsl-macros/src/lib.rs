@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `kernel` | what a `#[kernel]` function expands to |
 //! | `device` | `#[device]` helpers |
+//! | `dims` | symbolic dims among generic parameters |
 //! | `staged` | `#[derive(Staged)]` |
 //! | `rewrite` | control flow, comparisons and literals in a body |
 //! | `tuning` | what the tuner may choose from |
 //! | `path` | where generated code finds the language |
 
 mod device;
+mod dims;
 mod kernel;
 mod path;
 mod rewrite;

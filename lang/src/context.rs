@@ -18,6 +18,8 @@ use tegula_ir::loc::SourceLoc;
 use tegula_ir::ops::OpKind;
 use tegula_ir::{Block, Function, Type, Value};
 
+use crate::kernel::target::Target;
+
 thread_local! {
     /// Builds under way on this thread, innermost last: building a kernel may run code that builds another.
     static BUILDS: RefCell<Vec<Build>> = const { RefCell::new(Vec::new()) };
@@ -47,6 +49,7 @@ pub(crate) struct Build {
     pub(crate) builder: Builder,
     id: u32,
     dims: SmallVec<[u32; 8]>,
+    target: Target,
     diagnostics: Vec<Diagnostic>,
     /// Scope of each value, by index.
     scope_of: Vec<u32>,
@@ -68,7 +71,7 @@ pub(crate) struct PausedBlock {
 }
 
 impl Build {
-    fn new(function: Function, dims: SmallVec<[u32; 8]>) -> Self {
+    fn new(function: Function, dims: SmallVec<[u32; 8]>, target: Target) -> Self {
         let id = NEXT_ID.with_borrow_mut(|n| {
             *n = n.wrapping_add(1).max(1);
             *n
@@ -77,6 +80,7 @@ impl Build {
             builder: Builder::new(function),
             id,
             dims,
+            target,
             diagnostics: Vec::new(),
             scope_of: Vec::new(),
             open: vec![0],
@@ -189,7 +193,12 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Build) -> R) -> Option<R> {
 /// Runs `f` with a new kernel under construction, and gives it back with the problems found.
 ///
 /// If `f` unwinds, the build is dropped, so that the thread can go on to build others.
-pub(crate) fn build(function: Function, dims: SmallVec<[u32; 8]>, f: impl FnOnce()) -> (Function, Vec<Diagnostic>) {
+pub(crate) fn build(
+    function: Function,
+    dims: SmallVec<[u32; 8]>,
+    target: Target,
+    f: impl FnOnce(),
+) -> (Function, Vec<Diagnostic>) {
     struct Guard(bool);
     impl Drop for Guard {
         fn drop(&mut self) {
@@ -198,7 +207,7 @@ pub(crate) fn build(function: Function, dims: SmallVec<[u32; 8]>, f: impl FnOnce
             }
         }
     }
-    BUILDS.with_borrow_mut(|builds| builds.push(Build::new(function, dims)));
+    BUILDS.with_borrow_mut(|builds| builds.push(Build::new(function, dims, target)));
     let mut guard = Guard(true);
     f();
     guard.0 = false;
@@ -244,6 +253,11 @@ pub(crate) fn emit_all(operands: &[Handle], kind: impl FnOnce(&[Value]) -> OpKin
 /// Size of dim number `index` of the kernel being built; 1 outside of one.
 pub fn dim_size(index: usize) -> i64 {
     with(|b| b.dims.get(index).copied().unwrap_or(1)).map_or(1, i64::from)
+}
+
+/// What the kernel being built is for.
+pub(crate) fn target() -> Target {
+    with(|b| b.target).unwrap_or_default()
 }
 
 /// Reports a dim whose size is no extent, and gives one that is.

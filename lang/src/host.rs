@@ -53,7 +53,7 @@ pub enum PointerArg<'a> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor of `{T}` that a kernel can read",
     label = "a reference to a tensor of `{T}` is needed here",
-    note = "pass `&tensor`; the kernel's element type follows from its arguments or is given as in `kernel::<f16>(..)`"
+    note = "kernels are called by the host, with tensors of a device: pass `&tensor`; the kernel's element type follows from its arguments or is given as in `kernel::<f16>(..)`"
 )]
 pub trait TensorArg<'a, T: Element, const R: usize> {
     /// The argument.
@@ -64,7 +64,7 @@ pub trait TensorArg<'a, T: Element, const R: usize> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor of `{T}` that a kernel can write",
     label = "a mutable reference to a tensor of `{T}` is needed here",
-    note = "pass `&mut tensor`; the kernel's element type follows from its arguments or is given as in `kernel::<f16>(..)`"
+    note = "kernels are called by the host, with tensors of a device: pass `&mut tensor`; the kernel's element type follows from its arguments or is given as in `kernel::<f16>(..)`"
 )]
 pub trait TensorArgMut<'a, T: Element, const R: usize> {
     /// The argument.
@@ -147,7 +147,7 @@ impl<K: Kernel> Call<'_, K> {
     /// # Errors
     /// If the kernel cannot be built, an argument is not in host memory or does not fit, or the run fails.
     pub fn run_on(self, executor: &dyn Executor) -> Result<String, RunError> {
-        let function = self.build()?;
+        let function = self.kernel.build(&self.build_options().into_owned().target(&executor.name()))?;
         let name = self.kernel.info().name;
         let not_host = || ExecError::BadArguments(format!("an argument of {name} is not in host memory"));
         let mut args = Vec::new();

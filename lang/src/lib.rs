@@ -7,6 +7,7 @@
 //! | [`tile`], [`literal`] | the values of a kernel, and numbers among them |
 //! | [`ops`] | operations on tiles |
 //! | [`view`] | tensors in memory |
+//! | [`refused`] | what Rust would refuse without naming a way out |
 //! | [`control`] | what loops and branches become |
 //! | [`kernel`] | kernels as values: information, building, calls |
 //! | [`host`] | arguments of calls |
@@ -19,6 +20,7 @@ pub mod host;
 pub mod kernel;
 pub mod literal;
 pub mod ops;
+pub mod refused;
 pub mod shape;
 pub mod tile;
 pub mod view;
@@ -33,6 +35,7 @@ pub mod prelude {
     };
     pub use crate::kernel::Kernel;
     pub use crate::kernel::info::Tuning;
+    pub use crate::kernel::target::{Target, target};
     pub use crate::ops::compare::select;
     pub use crate::ops::create::{arange, arange_along, arange_from, full, ones, scalar, zeros};
     pub use crate::ops::dot::{dot, dot_batched, dot_mixed, dot_with};
@@ -54,16 +57,17 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::context::{Handle, dim_size};
-    pub use crate::control::branch::{Branches, If, IfValue, begin};
-    pub use crate::control::carry::{Carries, Maybe, MaybeStaged, NotStaged, Staged};
+    pub use crate::control::branch::{Branches, Condition, If, IfValue};
+    pub use crate::control::carry::{Carries, Changing, Maybe, MaybeHashed, MaybeStaged, NotStaged, Staged, Watches};
     pub use crate::control::flag::Flag;
+    pub use crate::control::host::{AsOperand, CastOfHost, Matched};
     pub use crate::control::loops::{Loop, While, WhileTest, always, forever, while_loop};
-    pub use crate::control::range::{into_loop, range, range_inclusive};
+    pub use crate::control::range::{IntoLoop, MakeRange, range_inclusive};
     pub use crate::elem::{Element, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, ScalarType, bf16, f16};
     pub use crate::host::{Arg, PointerTo, TensorArg, TensorArgMut};
     pub use crate::kernel::build::{BuildError, BuildOptions, build};
     pub use crate::kernel::call::{Call, DimSizes, HasDims, Sizes};
-    pub use crate::kernel::comptime::{HasDefault, HasNoDefault, Parses, ParsesNot, Probe, choose};
+    pub use crate::kernel::comptime::{Comptime, HasDefault, HasNoDefault, Parses, ParsesNot, Probe, choose};
     pub use crate::kernel::info::{
         ComptimeInfo, DEFAULT_DIM, DimInfo, Instance, KernelInfo, ParamInfo, Tuning, TuningAxis,
     };

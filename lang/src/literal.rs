@@ -29,6 +29,12 @@ pub(crate) fn constant(elem: ScalarType, extents: Extents, value: Literal) -> Ha
     context::emit([], |[]| OpKind::Constant { value, ty: Type::shaped(extents, elem) })
 }
 
+/// The least and the greatest value of an integer type.
+pub(crate) fn int_range(elem: ScalarType) -> (i128, i128) {
+    let bits = elem.bits();
+    if elem.is_signed_int() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) }
+}
+
 /// An integer as a literal of `elem`; reports one that is out of range.
 #[track_caller]
 pub(crate) fn int_literal(elem: ScalarType, value: i128) -> Literal {
@@ -36,17 +42,13 @@ pub(crate) fn int_literal(elem: ScalarType, value: i128) -> Literal {
         ScalarType::Bool => Literal::Bool(value != 0),
         t if t.is_float() => Literal::Float(value as f64),
         t => {
-            let bits = t.bits();
-            let (min, max) = if t.is_signed_int() {
-                (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-            } else {
-                (0, (1i128 << bits) - 1)
-            };
+            let (min, max) = int_range(t);
             if value < min || value > max {
                 context::report(
                     format!("literal {value} is out of range for {t}"),
                     &format!("values of {t} are {min} to {max}"),
                 );
+                return Literal::Int(0);
             }
             // For u64 the literal holds the bits.
             Literal::Int(value as i64)

@@ -157,7 +157,7 @@ impl<K: Kernel> WarmUp for K {}
 fn make<K: Kernel>(kernel: &K, device: &Device, config: &Config) -> Result<()> {
     let failed =
         |e: tegula_lang::kernel::BuildError| Error::compile(kernel.info().name, device.target(), &e.diagnostics);
-    let mut options = config.build_options(kernel)?;
+    let mut options = config.build_options(kernel)?.target(device.target());
     let plain = kernel.build(&options).map_err(failed)?;
     options.specs = config.class.specs(&plain);
     let key = Key { kernel: kernel.key(), options };

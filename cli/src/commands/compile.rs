@@ -33,7 +33,8 @@ pub fn run(library: &Library, args: &CompileArgs) -> Result<()> {
         CliError::unknown("target", &args.target, names.iter().copied())
     })?;
     check_emit(target, args.emit)?;
-    let selection = Selection::new(library, &args.kernel)?.set(&args.comptime)?;
+    let mut selection = Selection::new(library, &args.kernel)?.set(&args.comptime)?;
+    selection.options = selection.options.target(&args.target);
     let start = std::time::Instant::now();
     let function = selection.build()?;
     let compilation = Compilation::new(function, target);

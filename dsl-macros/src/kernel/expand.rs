@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, ItemFn, Lit, Meta, Type};
 
 use super::options::Options;
@@ -57,7 +58,7 @@ pub fn stand_in(function: &ItemFn) -> TokenStream {
 /// Expands a kernel whose signature is right.
 pub fn expand(mut function: ItemFn, options: &Options, sig: &Signature, mut errors: Errors) -> TokenStream {
     let private = options.krate.private();
-    let comptime_names: Vec<String> = sig
+    let known: Vec<String> = sig
         .comptime
         .iter()
         .filter(|c| match &c.ty {
@@ -66,7 +67,9 @@ pub fn expand(mut function: ItemFn, options: &Options, sig: &Signature, mut erro
         })
         .map(|c| c.name.to_string())
         .collect();
-    rewrite::function(&mut function.block, &options.krate, false, &comptime_names, &mut errors);
+    let dims = sig.dims.iter().map(|d| d.name.to_string()).collect();
+    let known = rewrite::Function { returns_value: false, known, dims };
+    rewrite::function(&mut function.block, &options.krate, &known, &mut errors);
     if !errors.is_empty() {
         function.attrs.push(syn::parse_quote!(#[allow(unused)]));
     }
@@ -91,10 +94,8 @@ fn module(
     private: &TokenStream,
 ) -> TokenStream {
     let fields: Vec<_> = sig.dims.iter().map(|d| &d.field).collect();
-    let names: Vec<_> = sig.dims.iter().map(|d| &d.name).collect();
     let field_docs: Vec<_> = sig.dims.iter().map(|d| format!("Size of `{}`.", d.name)).collect();
     let defaults: Vec<_> = sig.dims.iter().map(|d| default_size(d.default.as_ref(), private)).collect();
-    let indices = 0..sig.dims.len();
     let module_doc = format!("Dims and type of the kernel `{name}`.");
     quote! {
         #(#cfgs)*
@@ -140,20 +141,6 @@ fn module(
             /// What tools list.
             #[derive(Clone, Copy, Debug)]
             pub struct Listing;
-
-            #[doc(hidden)]
-            pub mod dim {
-                #(
-                    #[derive(Clone, Copy, Debug)]
-                    pub struct #names;
-
-                    impl #private::Dim for #names {
-                        fn size() -> i64 {
-                            #private::dim_size(#indices)
-                        }
-                    }
-                )*
-            }
         }
     }
 }
@@ -290,8 +277,9 @@ fn kernel_impl(
         .collect();
     let chosen: Vec<TokenStream> = generic_names
         .iter()
-        .map(|g| if dim_names.contains(&g) { quote!(#name::dim::#g) } else { quote!(#g) })
+        .map(|g| if dim_names.contains(&g) { quote!(__tegula_dims::#g) } else { quote!(#g) })
         .collect();
+    let indices = 0..sig.dims.len();
 
     // Declares the parameters in the order of the source, then runs the body.
     let mut declarations = Vec::new();
@@ -329,17 +317,44 @@ fn kernel_impl(
     } else {
         quote!(#name::<#(#generic_names),*>(#(#passed),*))
     };
+    // At the type, so that what it lacks is reported there.
+    let (mut hashed, mut cloned) = (Vec::new(), Vec::new());
+    for (i, c) in sig.comptime.iter().enumerate() {
+        let (name, span) = (&c.name, c.ty.span());
+        let index = syn::Index { index: i as u32, span };
+        let private = options.krate.private_at(span);
+        hashed.push(quote_spanned!(span=> #private::Comptime::add_to(&self.comptime.#index, &mut hasher);));
+        cloned.push(quote_spanned!(span=> let #name = #private::Comptime::value(&self.comptime.#index);));
+    }
     let listing = listing(sig, options, &function, docs, cfgs, private);
     quote! {
         #(#cfgs)*
+        #[allow(non_local_definitions)]
+        const _: () = {
+        // Each dim as a type. Here, so that the compiler does not suggest to import them.
+        #[allow(non_camel_case_types)]
+        mod __tegula_dims {
+            #(
+                #[derive(Clone, Copy, Debug)]
+                pub struct #dim_names;
+
+                impl #private::Dim for #dim_names {
+                    fn size() -> i64 {
+                        #private::dim_size(#indices)
+                    }
+                }
+            )*
+        }
+
         impl<#(#types),*> #private::Kernel for #self_type #where_clause {
             fn info(&self) -> &'static #private::KernelInfo {
                 <#name::Listing as #private::Listed>::INFO
             }
 
             fn key(&self) -> (::core::any::TypeId, u64) {
+                #[allow(unused_mut)]
                 let mut hasher = ::std::hash::DefaultHasher::new();
-                ::core::hash::Hash::hash(&self.comptime, &mut hasher);
+                #(#hashed)*
                 (::core::any::TypeId::of::<Self>(), ::core::hash::Hasher::finish(&hasher))
             }
 
@@ -358,12 +373,13 @@ fn kernel_impl(
                     #call
                 }
 
-                let (#(#comptime_names,)*) = ::core::clone::Clone::clone(&self.comptime);
+                #(#cloned)*
                 #private::build(#private::Kernel::info(self), options, |params| {
                     __tegula_run::<#(#chosen),*>(params, #(#comptime_names),*);
                 })
             }
         }
+        };
 
         #listing
     }

@@ -12,13 +12,12 @@ mod signature;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::ItemFn;
 
-use crate::rewrite::Errors;
+use crate::rewrite::{self, Errors};
 
 /// Expands the attribute.
 pub fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let function = match syn::parse2::<ItemFn>(item.clone()) {
+    let function = match rewrite::function_item(item.clone(), "kernel") {
         Ok(function) => function,
         Err(e) => {
             let e = e.to_compile_error();

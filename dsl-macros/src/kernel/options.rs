@@ -74,11 +74,19 @@ impl Parse for Options {
                     }
                     "warps" => {
                         input.parse::<Token![=]>()?;
-                        options.warps = Some(input.parse()?);
+                        let warps: LitInt = input.parse()?;
+                        if !warps.base10_parse::<u32>().is_ok_and(|n| n.is_power_of_two() && n <= 32) {
+                            return Err(syn::Error::new(warps.span(), "the number of warps is 1, 2, 4, 8, 16 or 32"));
+                        }
+                        options.warps = Some(warps);
                     }
                     "stages" => {
                         input.parse::<Token![=]>()?;
-                        options.stages = Some(input.parse()?);
+                        let stages: LitInt = input.parse()?;
+                        if !stages.base10_parse::<u8>().is_ok_and(|n| n > 0) {
+                            return Err(syn::Error::new(stages.span(), "the number of stages is 1 to 255"));
+                        }
+                        options.stages = Some(stages);
                     }
                     other => {
                         return Err(syn::Error::new(

@@ -5,10 +5,11 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Expr, FnArg, GenericArgument, GenericParam, ItemFn, LitInt, Pat, PathArguments, ReturnType, Token, Type,
-    TypeParam, TypeParamBound, WherePredicate,
+    TypeParam, WherePredicate,
 };
 
 use super::options::Options;
+use crate::dims;
 use crate::rewrite::Errors;
 
 /// How a parameter reaches the kernel.
@@ -120,13 +121,13 @@ impl Signature {
         }
         for param in &sig.generics.params {
             match param {
-                GenericParam::Type(t) if is_dim(t) => this.dims.push(Dim {
+                GenericParam::Type(t) if dims::is_dim(t, &sig.generics) => this.dims.push(Dim {
                     name: t.ident.clone(),
-                    field: Ident::new(&t.ident.to_string().to_lowercase(), t.ident.span()),
+                    field: field(&t.ident, errors),
                     default: options.defaults.iter().find(|(n, _)| *n == t.ident).map(|(_, size)| size.clone()),
                 }),
                 GenericParam::Type(t) => {
-                    if t.bounds.is_empty() && sig.generics.where_clause.is_none() {
+                    if !dims::is_bounded(t, &sig.generics) {
                         errors.push(
                             t,
                             format!("what is `{0}`? Write `{0}: Dim` for an extent, or `{0}: Float` (or `Num`, `Int`, `Element`) for an element type", t.ident),
@@ -175,7 +176,29 @@ impl Signature {
         for input in &sig.inputs {
             this.input(input, errors);
         }
+        for param in &this.params {
+            if let Some(rank) = param.rank() {
+                this.check_rank(&rank, errors);
+            }
+        }
         this
+    }
+
+    /// Reports a rank that no tensor has.
+    fn check_rank(&self, rank: &TokenStream, errors: &mut Errors) {
+        let number = syn::parse2::<LitInt>(rank.clone()).ok().and_then(|n| n.base10_parse::<usize>().ok());
+        if number.is_some_and(|n| n > 5) {
+            errors.push(rank, "a tensor has at most five axes");
+        }
+        let text = rank.to_string();
+        if self.dims.iter().any(|d| d.name == text) {
+            errors.push(
+                rank,
+                format!(
+                    "the rank of a tensor is its number of axes, as in `Tensor<f32, 2>`; `{text}` is the extent of one"
+                ),
+            );
+        }
     }
 
     fn input(&mut self, input: &FnArg, errors: &mut Errors) {
@@ -194,6 +217,7 @@ impl Signature {
             }
         };
         if let Some(attr) = arg.attrs.iter().find(|a| a.path().is_ident("comptime")) {
+            check_comptime(&arg.ty, errors);
             let default = match comptime_default(attr) {
                 Ok(default) => default,
                 Err(e) => {
@@ -226,6 +250,26 @@ impl Signature {
     }
 }
 
+/// Reports types that no value of build time has, as far as syntax can tell.
+fn check_comptime(ty: &Type, errors: &mut Errors) {
+    match ty {
+        Type::Reference(r) if r.lifetime.is_none() => errors.push(
+            ty,
+            format!("a build-time value outlives the call: take an owned value, or `&'static {}`", tidy(&r.elem)),
+        ),
+        _ if head(ty).is_some_and(|(name, _)| {
+            matches!(name.to_string().as_str(), "Scalar" | "Tile" | "Tensor" | "Tiles" | "Pointer")
+        }) =>
+        {
+            errors.push(
+                ty,
+                format!("`{}` is a value of the device: leave out `#[comptime]`, or take a value of Rust", tidy(ty)),
+            );
+        }
+        _ => {}
+    }
+}
+
 /// The attribute of a build-time parameter: `#[comptime]` or `#[comptime(default = …)]`.
 fn comptime_default(attr: &Attribute) -> syn::Result<Option<Expr>> {
     if matches!(attr.meta, syn::Meta::Path(_)) {
@@ -241,11 +285,19 @@ fn comptime_default(attr: &Attribute) -> syn::Result<Option<Expr>> {
     })
 }
 
-/// Whether a generic parameter is bounded by `Dim`.
-fn is_dim(t: &TypeParam) -> bool {
-    t.bounds
-        .iter()
-        .any(|b| matches!(b, TypeParamBound::Trait(b) if b.path.segments.last().is_some_and(|s| s.ident == "Dim")))
+/// The field of a dim in `Dims`: its name in lower case.
+fn field(dim: &Ident, errors: &mut Errors) -> Ident {
+    let name = dim.to_string().trim_start_matches("r#").to_lowercase();
+    if let Ok(mut field) = syn::parse_str::<Ident>(&name) {
+        field.set_span(dim.span());
+        return field;
+    }
+    if matches!(name.as_str(), "self" | "super" | "crate" | "_") {
+        errors.push(dim, format!("a dim cannot be called `{dim}`: its field in `Dims` would be `{name}`"));
+        return Ident::new("dim", dim.span());
+    }
+    // A keyword.
+    Ident::new_raw(&name, dim.span())
 }
 
 fn mentions(tokens: TokenStream, names: &[String]) -> bool {
@@ -379,6 +431,14 @@ pub fn tidy(ty: impl ToTokens) -> String {
 }
 
 impl Param {
+    /// The rank as written, of a tensor.
+    fn rank(&self) -> Option<TokenStream> {
+        match &self.kind {
+            Kind::Read { rank, .. } | Kind::Write { rank, .. } => Some(rank.clone()),
+            Kind::Scalar(_) | Kind::Pointer(_) => None,
+        }
+    }
+
     /// Where the parameter's type stands.
     pub fn span(&self) -> proc_macro2::Span {
         self.ty.span()

@@ -6,12 +6,13 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    BinOp, Block, Expr, ExprBinary, ExprClosure, ExprMacro, ExprTuple, Local, Macro, Pat, ReturnType, Stmt, Token,
+    BinOp, Block, Expr, ExprBinary, ExprCast, ExprClosure, ExprMacro, ExprMatch, ExprTuple, Local, Macro, Pat,
+    ReturnType, Stmt, Token, Type,
 };
 
 use super::assigned::is_assignment;
 use super::known::{Scopes, bare_literal};
-use super::{Errors, jumps};
+use super::{Errors, Function, jumps};
 use crate::path::Crate;
 
 /// Rewrites a body in place.
@@ -21,6 +22,8 @@ pub struct Rewriter<'a> {
     pub(super) errors: &'a mut Errors,
     /// How many loops around are ordinary Rust, with ordinary jumps.
     pub(super) host_loops: usize,
+    /// The function's symbolic dims.
+    dims: &'a [String],
 }
 
 /// Methods whose position arguments may mix scalars and numbers: an array becomes a tuple.
@@ -28,14 +31,14 @@ const TAKES_POSITION: &[&str] =
     &["tile", "tile_at", "tile_mut", "tile_at_mut", "get", "get_or", "set", "store_tile", "store_tile_at"];
 
 impl<'a> Rewriter<'a> {
-    /// A rewriter of a function whose parameters `known` are known at build time.
-    pub fn new(krate: &'a Crate, known: &[String], errors: &'a mut Errors) -> Self {
+    /// A rewriter of the body of a function.
+    pub fn new(krate: &'a Crate, function: &'a Function, errors: &'a mut Errors) -> Self {
         let mut scopes = Scopes::default();
         scopes.enter();
-        for name in known {
+        for name in &function.known {
             scopes.declare_name(name.clone(), true);
         }
-        Self { krate, scopes, errors, host_loops: 0 }
+        Self { krate, scopes, errors, host_loops: 0, dims: &function.dims }
     }
 
     /// The literal that adapts to what it meets.
@@ -114,6 +117,43 @@ impl<'a> Rewriter<'a> {
         self.scopes.leave();
     }
 
+    /// `as` converts numbers of the host; of a tile it is reported at the operator, with what to write instead.
+    fn cast(&mut self, c: &mut ExprCast) {
+        let known = self.scopes.known(&c.expr);
+        self.visit_expr_mut(&mut c.expr);
+        if known || !is_number(&c.ty) {
+            return;
+        }
+        let (operand, span) = (&c.expr, c.as_token.span);
+        let private = self.krate.private_at(span);
+        *c.expr = Expr::Verbatim(quote_spanned! {span=> ({
+            #[allow(unused_imports)]
+            use #private::CastOfHost as _;
+            #private::AsOperand(#operand).host()
+        })});
+    }
+
+    /// `match` compares with literals at build time, which a tile is not known at.
+    fn matched(&mut self, m: &mut ExprMatch) {
+        let wrap = |krate: &Crate, e: &mut Expr| {
+            let (span, private) = (e.span(), krate.private_at(e.span()));
+            *e = Expr::Verbatim(quote_spanned!(span=> #private::Matched::matched(#e)));
+        };
+        if let Expr::Tuple(tuple) = &mut *m.expr {
+            for (i, part) in tuple.elems.iter_mut().enumerate() {
+                let compared = m.arms.iter().any(|arm| match &arm.pat {
+                    Pat::Tuple(p) => p.elems.len() > i && is_compared(&p.elems[i]),
+                    _ => false,
+                });
+                if compared && !self.scopes.known(part) {
+                    wrap(self.krate, part);
+                }
+            }
+        } else if !self.scopes.known(&m.expr) && m.arms.iter().any(|arm| is_compared(&arm.pat)) {
+            wrap(self.krate, &mut m.expr);
+        }
+    }
+
     /// Macros run by Rust: some would not do what they say in a kernel, of others the arguments are rewritten.
     fn mac(&mut self, mac: &mut Macro) {
         let Some(name) = mac.path.segments.last().map(|s| s.ident.to_string()) else { return };
@@ -157,6 +197,21 @@ impl<'a> Rewriter<'a> {
             || matches!(&local.pat, Pat::Ident(_) | Pat::Type(_))
                 && local.init.as_ref().is_some_and(|i| self.scopes.known(&i.expr));
         self.scopes.declare(&local.pat, known);
+    }
+}
+
+/// Whether a type is a number as `as` gives it.
+fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Path(p) if p.path.get_ident().is_some_and(|name| is_host_number(&name.to_string())))
+}
+
+/// Whether a pattern compares the value itself with literals.
+fn is_compared(pat: &Pat) -> bool {
+    match pat {
+        Pat::Lit(_) | Pat::Range(_) => true,
+        Pat::Or(p) => p.cases.iter().any(is_compared),
+        Pat::Paren(p) => is_compared(&p.pat),
+        _ => false,
     }
 }
 
@@ -251,6 +306,23 @@ impl VisitMut for Rewriter<'_> {
             Expr::If(_) | Expr::While(_) | Expr::ForLoop(_) | Expr::Loop(_) => {
                 let taken = std::mem::replace(e, Expr::Verbatim(TokenStream::new()));
                 *e = self.control(taken);
+            }
+            Expr::Path(p)
+                if let Some(name) = p.path.get_ident().map(ToString::to_string)
+                    && self.dims.contains(&name)
+                    && !self.scopes.is_declared(&name) =>
+            {
+                self.errors.push(
+                    p,
+                    format!("`{name}` is a type: write `{name}::size()` for its size at build time, `{name}::scalar()` for a scalar of the kernel"),
+                );
+            }
+            Expr::Cast(c) => self.cast(c),
+            Expr::Match(m) => {
+                // The scrutinee is rewritten before it is wrapped: what is wrapped is no longer looked into.
+                self.visit_expr_mut(&mut m.expr);
+                self.matched(m);
+                m.arms.iter_mut().for_each(|arm| self.visit_arm_mut(arm));
             }
             Expr::Closure(c) => self.closure(c),
             Expr::Macro(ExprMacro { mac, .. }) => self.mac(mac),

@@ -39,9 +39,11 @@ impl Rewriter<'_> {
             let (private, driver, span) = at(place);
             quote_spanned! {span=> {
                 #[allow(unused_imports)]
-                use #private::{MaybeStaged as _, NotStaged as _};
-                if let ::core::option::Option::Some(variable) = (&mut #private::Maybe(&mut #place)).staged() {
-                    #private::Carries::carry(&mut #driver, variable);
+                use #private::{MaybeHashed as _, MaybeStaged as _, NotStaged as _};
+                match (&mut &mut #private::Maybe(&mut #place)).changing() {
+                    #private::Changing::Carried(variable) => #private::Carries::carry(&mut #driver, variable),
+                    #private::Changing::Host(hash) => #private::Watches::watch(&mut #driver, hash),
+                    #private::Changing::Unknown => {}
                 }
             }}
         });
@@ -83,7 +85,7 @@ impl Rewriter<'_> {
             None => quote_spanned!(span=> ()),
         };
         let at_cond = self.krate.private_at(cond_span);
-        let begin = quote_spanned!(cond_span=> #at_cond::begin(#cond));
+        let begin = quote_spanned!(cond_span=> #at_cond::Condition::begin(#cond));
         Expr::Verbatim(quote_spanned! {span=> {
             let mut #driver = #begin;
             let mut __tegula_values = #private::Branches::new();
@@ -134,7 +136,7 @@ impl Rewriter<'_> {
                 self.visit_expr_mut(end);
                 let (start, end, private) = (&*start, &*end, self.krate.private_at(span));
                 let function = match r.limits {
-                    RangeLimits::HalfOpen(_) => quote_spanned!(span=> range),
+                    RangeLimits::HalfOpen(_) => quote_spanned!(span=> MakeRange::range),
                     RangeLimits::Closed(_) => quote_spanned!(span=> range_inclusive),
                 };
                 *e = Expr::Verbatim(quote_spanned!(span=> #private::#function(#start, #end)));
@@ -170,7 +172,6 @@ impl Rewriter<'_> {
 
     fn for_loop(&mut self, mut e: ExprForLoop) -> Expr {
         let span = e.for_token.span;
-        jumps::check_label(e.label.as_ref(), self.errors);
         if let Expr::Range(r) = &*e.expr
             && r.end.is_none()
         {
@@ -202,7 +203,7 @@ impl Rewriter<'_> {
         self.scopes.declare(&e.pat, known);
         let (pat, iter) = (&e.pat, &e.expr);
         let at_iter = self.krate.private_at(iter_span);
-        let begin = quote_spanned!(iter_span=> #at_iter::into_loop(#iter, #breaks));
+        let begin = quote_spanned!(iter_span=> #at_iter::IntoLoop::into_loop(#iter, #breaks));
         let tokens = if breaks {
             let flag = jumps::break_flag(span);
             let carry = quote_spanned!(span=> #private::Carries::carry(&mut #driver, &mut #flag); #carry);
@@ -245,7 +246,6 @@ impl Rewriter<'_> {
         self.visit_block_mut(&mut e.body);
         self.host_loops -= 1;
         self.scopes.leave();
-        e.label = None;
         Expr::ForLoop(e)
     }
 
@@ -254,7 +254,6 @@ impl Rewriter<'_> {
         self.host_loops += 1;
         visit_mut::visit_expr_while_mut(self, &mut e);
         self.host_loops -= 1;
-        e.label = None;
         Expr::While(e)
     }
 
@@ -269,7 +268,6 @@ impl Rewriter<'_> {
 
     fn while_loop(&mut self, mut e: ExprWhile) -> Expr {
         let span = e.while_token.span;
-        jumps::check_label(e.label.as_ref(), self.errors);
         let known = self.scopes.known(&e.cond);
         if known && jumps::decided(&e.body, &|cond| self.scopes.known(cond)) {
             return self.host_while(e);
@@ -363,7 +361,6 @@ impl Rewriter<'_> {
 
     fn endless(&mut self, mut e: ExprLoop) -> Expr {
         let span = e.loop_token.span;
-        jumps::check_label(e.label.as_ref(), self.errors);
         if !jumps::can_end(&e) {
             self.errors.push(e.loop_token, "this loop never ends: leave it with `break` under a condition");
         }

@@ -9,10 +9,9 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprIf, ExprLoop, Label, Local, LocalInit, Stmt, Token, parse_quote_spanned};
+use syn::{Block, Expr, ExprIf, ExprLoop, Local, LocalInit, Stmt, Token, parse_quote_spanned};
 
-use super::Errors;
+use super::{Errors, outward};
 use crate::path::Crate;
 
 /// The flag of the innermost loop's `break`.
@@ -152,7 +151,6 @@ impl Pass<'_> {
         let private = self.private.clone();
         match e {
             Expr::Break(b) => {
-                self.unlabelled(b.label.is_none(), span);
                 if let Some(value) = &b.expr {
                     self.errors
                         .push(value, "a loop of a kernel gives no value: assign it to a variable before `break`");
@@ -163,12 +161,7 @@ impl Pass<'_> {
                     self.set(CONTINUE, span, out);
                 }
             }
-            Expr::Continue(c) => {
-                self.unlabelled(c.label.is_none(), span);
-                if flags {
-                    self.set(CONTINUE, span, out);
-                }
-            }
+            Expr::Continue(_) if flags => self.set(CONTINUE, span, out),
             Expr::Return(r) => match (self.kind, &r.expr) {
                 (Kind::ReturnValue, Some(value)) => {
                     if flags {
@@ -196,15 +189,6 @@ impl Pass<'_> {
         self.flags = true;
         let (flag, private) = (ident(flag, span), &self.private);
         out.push(parse_quote_spanned!(span=> #flag = #private::Flag::Known(true);));
-    }
-
-    fn unlabelled(&mut self, unlabelled: bool, span: Span) {
-        if !unlabelled {
-            self.errors.push_span(
-                span,
-                "jumps to a label are not possible in a kernel: leave the inner loop, then the outer one, with a `bool` scalar that remembers why",
-            );
-        }
     }
 
     /// The flag that remembers a jump in a part of a branch.
@@ -337,7 +321,7 @@ impl Pass<'_> {
         let mut exits = Vec::new();
         let mut one = |this: &mut Self, stmts: Vec<Stmt>| {
             let mut stmts = stmts;
-            if embed && !ends_in_jump(&stmts, this.kind) {
+            if embed && !rest.is_empty() && !ends_in_jump(&stmts, this.kind) {
                 let inner = block(span, std::mem::take(&mut stmts));
                 if !inner.stmts.is_empty() {
                     let inner = syn::ExprBlock { attrs: Vec::new(), label: None, block: inner };
@@ -458,7 +442,7 @@ impl Pass<'_> {
         }
         self.flags = true;
         let private = self.private.clone();
-        ReturnToBreak { private: &private }.visit_expr_mut(&mut e);
+        outward::returns(&mut e, &private);
         out.push(Stmt::Expr(e, Some(Token![;](span))));
         self.guarded(rest, Exit::Maybe, flags, out)
     }
@@ -479,61 +463,6 @@ fn bind_value(local: &Local, value: Expr, rest: &[Stmt]) -> Vec<Stmt> {
         *init = LocalInit { eq_token: init.eq_token, expr: Box::new(value), diverge: None };
     }
     std::iter::once(Stmt::Local(local)).chain(rest.iter().cloned()).collect()
-}
-
-/// Turns `return` inside of a loop into setting the flag and `break`; after an inner loop that may have set it,
-/// the outer one is left too.
-struct ReturnToBreak<'a> {
-    private: &'a TokenStream,
-}
-
-impl VisitMut for ReturnToBreak<'_> {
-    fn visit_expr_mut(&mut self, e: &mut Expr) {
-        match e {
-            Expr::Closure(_) | Expr::Async(_) => {}
-            Expr::Return(r) => {
-                let span = r.span();
-                let (flag, private) = (ident(RETURN, span), self.private);
-                *e = parse_quote_spanned!(span=> { #flag = #private::Flag::Known(true); break; });
-            }
-            _ => visit_mut::visit_expr_mut(self, e),
-        }
-    }
-
-    fn visit_block_mut(&mut self, b: &mut Block) {
-        let stmts = std::mem::take(&mut b.stmts);
-        for mut stmt in stmts {
-            if let Stmt::Expr(Expr::Return(_), semi) = &mut stmt
-                && semi.is_none()
-            {
-                *semi = Some(Token![;](Span::call_site()));
-            }
-            let inner_loop = matches!(&stmt, Stmt::Expr(Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_), _))
-                && contains_stmt(&stmt, Kind::Return);
-            let span = stmt.span();
-            match stmt {
-                // The jump and its flag stand in the list itself, so that `break` is a statement.
-                Stmt::Expr(Expr::Return(r), _) => {
-                    let span = r.span();
-                    let (flag, private) = (ident(RETURN, span), self.private);
-                    b.stmts.push(parse_quote_spanned!(span=> #flag = #private::Flag::Known(true);));
-                    b.stmts.push(parse_quote_spanned!(span=> break;));
-                    continue;
-                }
-                mut other => {
-                    self.visit_stmt_mut(&mut other);
-                    b.stmts.push(other);
-                }
-            }
-            if inner_loop {
-                let flag = ident(RETURN, span);
-                let cond = Expr::Verbatim(quote_spanned!(span=> #flag.taken()));
-                b.stmts.push(parse_quote_spanned!(span=> if #cond { break; }));
-            }
-        }
-    }
-
-    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
 fn block(span: Span, stmts: Vec<Stmt>) -> Block {
@@ -595,12 +524,12 @@ impl<'ast> Visit<'ast> for Finder {
         match e {
             Expr::Closure(_) | Expr::Async(_) => {}
             Expr::Break(b) => {
-                if self.kind == Kind::Loop && (self.depth == 0 || b.label.is_some()) {
+                if self.kind == Kind::Loop && self.depth == 0 {
                     self.found.get_or_insert(b.break_token.span);
                 }
             }
             Expr::Continue(c) => {
-                if self.kind == Kind::Loop && !self.only_break && (self.depth == 0 || c.label.is_some()) {
+                if self.kind == Kind::Loop && !self.only_break && self.depth == 0 {
                     self.found.get_or_insert(c.continue_token.span);
                 }
             }
@@ -663,8 +592,7 @@ pub fn decided(body: &Block, known: &dyn Fn(&Expr) -> bool) -> bool {
                     self.decided &= first_jump(e, Kind::Loop).is_none();
                     return;
                 }
-                Expr::Break(b) => self.decided &= b.label.is_none() && b.expr.is_none(),
-                Expr::Continue(c) => self.decided &= c.label.is_none(),
+                Expr::Break(b) => self.decided &= b.expr.is_none(),
                 _ => {}
             }
             visit::visit_expr(self, e);
@@ -675,16 +603,6 @@ pub fn decided(body: &Block, known: &dyn Fn(&Expr) -> bool) -> bool {
     let mut conditions = Conditions { known, decided: true };
     conditions.visit_block(body);
     conditions.decided
-}
-
-/// Reports a label on a loop.
-pub fn check_label(label: Option<&Label>, errors: &mut Errors) {
-    if let Some(label) = label {
-        errors.push(
-            label,
-            "labels are not possible in a kernel: leave the inner loop, then the outer one, with a `bool` scalar that remembers why",
-        );
-    }
 }
 
 /// Whether a `loop` can end.

@@ -57,6 +57,11 @@ impl Scopes {
         self.0.iter().rev().find_map(|s| s.get(name)).copied()
     }
 
+    /// Whether a variable of this name is in scope.
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     fn is_known(&self, name: &str) -> bool {
         self.find(name).is_some_and(|n| n.known)
     }

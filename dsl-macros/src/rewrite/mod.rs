@@ -2,6 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`outward`] | `return` and labelled jumps: turned into jumps of the innermost loop |
 //! | [`jumps`] | `break`, `continue`, `return`: turned into structured form |
 //! | [`assigned`] | which outer variables a block assigns |
 //! | [`known`] | what is certainly known at build time, and left as it is |
@@ -13,11 +14,12 @@ mod body;
 mod control;
 mod jumps;
 mod known;
+mod outward;
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, Block, parse_quote};
+use syn::{Attribute, Block, ItemFn, parse_quote};
 
 use crate::path::Crate;
 
@@ -62,11 +64,41 @@ impl Errors {
     }
 }
 
-/// Rewrites the body of a function. `known` are parameters whose values are known at build time.
-pub fn function(block: &mut Block, krate: &Crate, returns_value: bool, known: &[String], errors: &mut Errors) {
+/// The function that an attribute stands before.
+///
+/// # Errors
+/// If something else stands there.
+pub fn function_item(item: TokenStream, attribute: &str) -> syn::Result<ItemFn> {
+    syn::parse2::<ItemFn>(item.clone()).map_err(|e| match syn::parse2::<syn::Item>(item) {
+        // Not a function at all, rather than one with a mistake in it.
+        Ok(other) => {
+            let more = match &other {
+                syn::Item::Impl(_) | syn::Item::Trait(_) => ": mark those methods in it that need it",
+                _ => "",
+            };
+            syn::Error::new(e.span(), format!("#[{attribute}] stands before a function{more}"))
+        }
+        Err(_) => e,
+    })
+}
+
+/// What is known of a function from its signature.
+#[derive(Default)]
+pub struct Function {
+    /// Whether it gives a value.
+    pub returns_value: bool,
+    /// Parameters whose values are known at build time.
+    pub known: Vec<String>,
+    /// Its symbolic dims.
+    pub dims: Vec<String>,
+}
+
+/// Rewrites the body of a function.
+pub fn function(block: &mut Block, krate: &Crate, function: &Function, errors: &mut Errors) {
     let before = errors.count();
-    jumps::function(block, krate, returns_value, errors);
-    body::Rewriter::new(krate, known, errors).visit_block_mut(block);
+    outward::labels(block, krate, errors);
+    jumps::function(block, krate, function.returns_value, errors);
+    body::Rewriter::new(krate, function, errors).visit_block_mut(block);
     if errors.count() > before {
         // What is left of the body would only raise errors that follow from these.
         *block = parse_quote!({ ::core::unreachable!() });

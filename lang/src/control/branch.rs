@@ -5,7 +5,7 @@ use std::panic::Location;
 use tegula_ir::ops::OpKind;
 use tegula_ir::{Block, Value};
 
-use super::carry::{Carries, Slots, Staged, flatten, refill};
+use super::carry::{Carries, Slots, Staged, Watch, Watches, flatten, refill};
 use super::flag::{Flag, Go};
 use super::loops::{DeviceWhile, HostWhile, WhileTest};
 use crate::context::{self, Handle, OpenBlock, error_at};
@@ -97,12 +97,6 @@ impl<V> Default for Branches<V> {
     }
 }
 
-/// Starts an `if`.
-#[track_caller]
-pub fn begin<C: Condition>(cond: C) -> C::If {
-    cond.begin()
-}
-
 /// An `if` decided at build time.
 #[derive(Debug)]
 pub struct HostIf(bool);
@@ -136,6 +130,8 @@ impl<A: ?Sized> Carries<A> for HostIf {
     fn carry(&mut self, _: &mut A) {}
 }
 
+impl Watches for HostIf {}
+
 /// An `if` decided on the device, or by a flag that may be known.
 #[derive(Debug)]
 pub struct DeviceIf {
@@ -152,6 +148,7 @@ pub struct DeviceIf {
     after_then: Slots,
     after_else: Slots,
     results: Slots,
+    watch: Watch,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +174,7 @@ impl DeviceIf {
             after_then: Slots::default(),
             after_else: Slots::default(),
             results: Slots::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -304,6 +302,17 @@ impl<A: Staged + ?Sized> Carries<A> for DeviceIf {
             }
             Phase::Else => self.after_else.record(variable),
             Phase::Done => self.results.restore(variable),
+        }
+    }
+}
+
+impl Watches for DeviceIf {
+    fn watch(&mut self, hash: u64) {
+        match self.phase {
+            _ if self.known.is_some() => {}
+            Phase::Before => self.watch.begin(hash),
+            Phase::Else => self.watch.end(hash),
+            Phase::Then | Phase::Done => {}
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Values that loops and branches of the kernel can change.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::context::{Handle, Handles};
 use crate::elem::AnyElem;
 use crate::shape::Shape;
@@ -8,7 +10,7 @@ use crate::tile::Tile;
 /// A value made of tiles and scalars: what a variable must be that is assigned in a loop or branch which runs
 /// on the device.
 ///
-/// Implemented by tiles, tuples, arrays, `Vec`, `Option` and `Box` of such values; `#[derive(Staged)]`
+/// Implemented by tiles, tuples of up to twelve, arrays, `Vec`, `Option` and `Box` of such values; `#[derive(Staged)]`
 /// implements it for structs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a build-time value: a loop or branch that runs on the device cannot change or give it",
@@ -102,6 +104,10 @@ tuple!(A 0, B 1, C 2, D 3, E 4);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+tuple!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
 
 /// The handles of a value in order.
 pub(crate) fn flatten(x: &mut (impl Staged + ?Sized)) -> Handles {
@@ -128,31 +134,89 @@ pub trait Carries<A: ?Sized> {
     fn carry(&mut self, variable: &mut A);
 }
 
-/// A variable whose method is called: it may change, if it is made of tiles and scalars.
+/// A variable whose method is called, which may change it: what it is made of decides what is done about that, by the
+/// choice of method. The lookup starts at `&mut &mut Maybe`, and takes the first trait of those below that is implemented.
 #[derive(Debug)]
 pub struct Maybe<'a, A: ?Sized>(pub &'a mut A);
+
+/// How a variable may change.
+pub enum Changing<'a> {
+    /// It is made of tiles and scalars: it is carried.
+    Carried(&'a mut dyn Staged),
+    /// A value of build time, with its hash: it must not change where the device decides.
+    Host(u64),
+    /// Nothing is known of it.
+    Unknown,
+}
 
 /// Chosen for variables that are [`Staged`].
 pub trait MaybeStaged {
     /// The variable, to be carried.
-    fn staged(&mut self) -> Option<&mut dyn Staged>;
+    fn changing(&mut self) -> Changing<'_>;
 }
 
-impl<A: Staged> MaybeStaged for Maybe<'_, A> {
-    fn staged(&mut self) -> Option<&mut dyn Staged> {
-        Some(self.0)
+impl<A: Staged> MaybeStaged for &mut Maybe<'_, A> {
+    fn changing(&mut self) -> Changing<'_> {
+        Changing::Carried(self.0)
     }
 }
 
-/// Chosen, as the lookup of methods goes one reference further, for other variables.
+/// Chosen for others that can be hashed.
+pub trait MaybeHashed {
+    /// What tells whether the variable changed.
+    fn changing(&mut self) -> Changing<'_>;
+}
+
+impl<A: Hash + ?Sized> MaybeHashed for &mut &mut Maybe<'_, A> {
+    fn changing(&mut self) -> Changing<'_> {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        Changing::Host(hasher.finish())
+    }
+}
+
+/// Chosen for what is left.
 pub trait NotStaged {
-    /// Nothing to be carried.
-    fn staged(&mut self) -> Option<&mut dyn Staged> {
-        None
+    /// Nothing.
+    fn changing(&mut self) -> Changing<'_> {
+        Changing::Unknown
     }
 }
 
-impl<A: ?Sized> NotStaged for &mut Maybe<'_, A> {}
+impl<A: ?Sized> NotStaged for Maybe<'_, A> {}
+
+/// Drivers that see whether values of build time change in their blocks.
+pub trait Watches {
+    /// Announces the hash of a value at one of the driver's fixed points. Drivers decided at build time let values change.
+    #[track_caller]
+    fn watch(&mut self, _: u64) {}
+}
+
+/// The hashes of values of build time before a block.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    before: Vec<u64>,
+    checked: usize,
+}
+
+impl Watch {
+    /// Notes the next value before the block.
+    pub(crate) fn begin(&mut self, hash: u64) {
+        self.before.push(hash);
+    }
+
+    /// Reports the next value if it is another behind the block.
+    #[track_caller]
+    pub(crate) fn end(&mut self, hash: u64) {
+        if self.before.get(self.checked).is_some_and(|&before| before != hash) {
+            crate::context::report(
+                "this value of build time is changed in a loop or branch of the device, once, when the kernel is built",
+                "make it a value of the kernel with `scalar(..)`, or let build time decide: `unrolled(..)`, a `bool` condition",
+            );
+        }
+        self.checked += 1;
+    }
+}
 
 /// The values of variables at one point, as they are announced one after the other.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use tegula_ir::literal::Literal;
 use tegula_ir::ops::{BinaryOp, CmpOp, OpKind, Values};
 
 use super::branch::LoopCondition;
-use super::carry::{Carries, Staged};
+use super::carry::{Carries, Staged, Watch, Watches};
 use super::flag::Flag;
 use super::range::{DeviceRange, scalar_of};
 use crate::context::{self, Build, Handle, OpenBlock, error_at};
@@ -59,6 +59,8 @@ impl<I: Iterator> Loop for HostFor<I> {
 impl<I, A: ?Sized> Carries<A> for HostFor<I> {
     fn carry(&mut self, _: &mut A) {}
 }
+
+impl<I> Watches for HostFor<I> {}
 
 /// The carried variables of a region: their initial values, what stands for them inside, what is yielded.
 #[derive(Debug, Default)]
@@ -204,6 +206,7 @@ pub struct DeviceFor<T: AnyElem> {
     iv: Handle,
     open: Option<OpenBlock>,
     carried: Carried,
+    watch: Watch,
 }
 
 impl<T: Int> DeviceFor<T> {
@@ -223,7 +226,7 @@ impl<T: Int> DeviceFor<T> {
             Some((blocks, open, iv)) => (blocks, Some(open), iv),
             None => (Vec::new(), None, Handle::POISON),
         };
-        Self { range, phase: Phase::Start, blocks, iv, open, carried: Carried::default() }
+        Self { range, phase: Phase::Start, blocks, iv, open, carried: Carried::default(), watch: Watch::default() }
     }
 
     fn finish(&mut self) -> Option<()> {
@@ -325,6 +328,16 @@ impl<T: Int, A: Staged + ?Sized> Carries<A> for DeviceFor<T> {
     }
 }
 
+impl<T: Int> Watches for DeviceFor<T> {
+    fn watch(&mut self, hash: u64) {
+        match self.phase {
+            Phase::Start => self.watch.begin(hash),
+            Phase::Body => self.watch.end(hash),
+            Phase::Enter | Phase::Done => {}
+        }
+    }
+}
+
 /// A `while` loop. In one round the driver is asked in this order: the variables are announced, `done`, `test`,
 /// the variables are announced, `enter`, the body.
 pub trait While {
@@ -415,6 +428,8 @@ impl<A: ?Sized> Carries<A> for HostWhile {
     fn carry(&mut self, _: &mut A) {}
 }
 
+impl Watches for HostWhile {}
+
 /// A `while` or `loop` that runs on the device.
 #[derive(Debug)]
 pub struct DeviceWhile {
@@ -424,6 +439,7 @@ pub struct DeviceWhile {
     blocks: Vec<Block>,
     open: Option<OpenBlock>,
     carried: Carried,
+    watch: Watch,
 }
 
 impl NewWhile for DeviceWhile {
@@ -441,6 +457,7 @@ impl NewWhile for DeviceWhile {
             blocks: blocks.unwrap_or_default(),
             open,
             carried: Carried::default(),
+            watch: Watch::default(),
         }
     }
 }
@@ -529,6 +546,16 @@ impl<A: Staged + ?Sized> Carries<A> for DeviceWhile {
             Phase::Enter => self.carried.put(variable, false),
             Phase::Body => self.carried.leave(variable, self.at),
             Phase::Done => self.carried.put(variable, true),
+        }
+    }
+}
+
+impl Watches for DeviceWhile {
+    fn watch(&mut self, hash: u64) {
+        match self.phase {
+            Phase::Start => self.watch.begin(hash),
+            Phase::Body => self.watch.end(hash),
+            Phase::Enter | Phase::Done => {}
         }
     }
 }

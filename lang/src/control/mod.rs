@@ -12,9 +12,11 @@
 //! | [`range`] | ranges and what `for` runs over |
 //! | [`loops`] | `for`, `while`, `loop` |
 //! | [`flag`] | `break`, `continue` and `return` under a condition |
+//! | [`host`] | `match` and `as`, which build time decides |
 
 pub mod branch;
 pub mod carry;
 pub mod flag;
+pub mod host;
 pub mod loops;
 pub mod range;

@@ -82,12 +82,6 @@ pub trait MakeRange<Hi> {
     fn range(self, hi: Hi) -> Self::Range;
 }
 
-/// `lo..hi` inside a kernel.
-#[track_caller]
-pub fn range<Lo: MakeRange<Hi>, Hi>(lo: Lo, hi: Hi) -> Lo::Range {
-    lo.range(hi)
-}
-
 /// `lo..=hi` inside a kernel.
 #[track_caller]
 pub fn range_inclusive<Lo, Hi>(lo: Lo, hi: Hi) -> Lo::Range
@@ -130,6 +124,7 @@ impl<T: Int> MakeRange<IntLit> for Scalar<T> {
 
 macro_rules! host_range {
     ($($ty:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl MakeRange<$ty> for $ty {
             type Range = std::ops::Range<$ty>;
 
@@ -138,6 +133,7 @@ macro_rules! host_range {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl MakeRange<$ty> for IntLit {
             type Range = std::ops::Range<$ty>;
 
@@ -146,6 +142,7 @@ macro_rules! host_range {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl MakeRange<IntLit> for $ty {
             type Range = std::ops::Range<$ty>;
 
@@ -215,12 +212,6 @@ pub trait IntoLoop {
     fn into_loop(self, breaks: bool) -> Self::Loop;
 }
 
-/// Starts a `for` loop.
-#[track_caller]
-pub fn into_loop<I: IntoLoop>(iter: I, breaks: bool) -> I::Loop {
-    iter.into_loop(breaks)
-}
-
 #[diagnostic::do_not_recommend]
 impl<I: IntoIterator> IntoLoop for I {
     type Loop = HostFor<I::IntoIter>;
@@ -247,6 +238,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Int> IntoLoop for DeviceRange<T> {
     type Loop = DeviceFor<T>;
 

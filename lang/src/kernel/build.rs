@@ -9,6 +9,7 @@ use tegula_ir::ops::OpKind;
 
 use super::info::KernelInfo;
 use super::param::Params;
+use super::target::Target;
 use crate::context;
 use crate::elem::ScalarType;
 
@@ -26,6 +27,8 @@ pub struct BuildOptions {
     pub num_warps: Option<u32>,
     /// Pipeline stages of loops on GPUs.
     pub num_stages: Option<u32>,
+    /// What the kernel is built for, which its source may ask.
+    pub target: Target,
     /// What is known of each argument, in the order of the parameters; may be shorter.
     pub specs: Vec<ArgSpec>,
 }
@@ -42,6 +45,13 @@ impl BuildOptions {
     #[must_use]
     pub fn comptime(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.comptime.push((name.into(), value.into()));
+        self
+    }
+
+    /// Says what the kernel is built for, by the name of the target.
+    #[must_use]
+    pub fn target(mut self, name: &str) -> Self {
+        self.target = Target::of_name(name);
         self
     }
 
@@ -126,13 +136,23 @@ pub fn build(
     function.loc = function.locs.intern(location(info));
     function.dims = info.dims.iter().zip(&sizes).map(|(d, &s)| (d.name.to_owned(), u64::from(s))).collect();
     if let Some(warps) = options.num_warps.or(info.num_warps) {
+        if !(warps.is_power_of_two() && warps <= 32) {
+            return Err(BuildError::message(
+                info,
+                format!("a program cannot have {warps} warps"),
+                "the number of warps is 1, 2, 4, 8, 16 or 32",
+            ));
+        }
         function.num_warps = warps;
     }
     if let Some(stages) = options.num_stages.or(info.num_stages) {
+        if stages == 0 {
+            return Err(BuildError::message(info, "a loop cannot have 0 pipeline stages", "1 is no pipeline"));
+        }
         function.num_stages = stages;
     }
     let mut outputs = Vec::new();
-    let (mut function, diagnostics) = context::build(function, sizes, || {
+    let (mut function, diagnostics) = context::build(function, sizes, options.target, || {
         let mut params = Params::new(&options.specs);
         body(&mut params);
         outputs = params.into_outputs();
@@ -144,6 +164,11 @@ pub fn build(
     if !outputs.is_empty() {
         function.grid = Grid::Tiles { outputs };
     }
+    // What no single operation shows, such as effects in the function of a reduction.
+    let diagnostics = match diagnostics.is_empty() {
+        true => tegula_ir::verify::verify(&function).err().unwrap_or_default(),
+        false => diagnostics,
+    };
     if diagnostics.is_empty() {
         return Ok(function);
     }

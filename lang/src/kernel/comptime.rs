@@ -1,15 +1,42 @@
-//! Build-time parameters chosen by name: what tools that know a kernel only from [`KernelInfo`](super::KernelInfo) do.
+//! Build-time parameters: what their types must do, and how tools that know a kernel only from
+//! [`KernelInfo`](super::KernelInfo) choose them by name.
 //!
-//! A parameter may have any type. Whether that type has a default, and whether it can be parsed, is found where the
+//! A parameter may have any type that can be hashed. Whether that type has a default, and whether it can be parsed, is found where the
 //! macro's code is compiled, by the choice of method: the traits for `Probe<T>` have bounds and are preferred, those
 //! for `&Probe<T>` have none.
 
 use std::fmt::Display;
+use std::hash::{DefaultHasher, Hash};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
 use super::build::{BuildError, BuildOptions};
 use super::info::{ComptimeInfo, KernelInfo};
+
+/// Types of build-time parameters: values that make another kernel when they differ.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the type of a build-time parameter",
+    label = "not `Clone + Hash + Send + Sync + 'static`",
+    note = "derive `Clone` and `Hash` for a type of your own; take a float as `Scalar<f32>`, or by its bits, as a `u32`"
+)]
+pub trait Comptime: Sized {
+    /// The value for one build.
+    fn value(&self) -> Self;
+
+    /// Adds the value to what tells kernels apart.
+    fn add_to(&self, hasher: &mut DefaultHasher);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Hash + Send + Sync + 'static> Comptime for T {
+    fn value(&self) -> Self {
+        self.clone()
+    }
+
+    fn add_to(&self, hasher: &mut DefaultHasher) {
+        self.hash(hasher);
+    }
+}
 
 /// Stands for a type about which something is asked.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`info`] | name, parameters, dims: what tools list |
 //! | [`build`] | options, and the function built from them |
+//! | [`target`] | what a kernel is built for |
 //! | [`param`] | which Rust types a kernel's parameters have |
 //! | [`comptime`] | build-time parameters chosen by name |
 //! | [`class`] | what is promised of arguments whose values are not known yet |
@@ -15,6 +16,7 @@ pub mod class;
 pub mod comptime;
 pub mod info;
 pub mod param;
+pub mod target;
 
 use std::any::TypeId;
 
@@ -22,6 +24,7 @@ pub use build::{BuildError, BuildOptions};
 pub use call::Call;
 pub use class::Class;
 pub use info::KernelInfo;
+pub use target::Target;
 
 use tegula_ir::Function;
 

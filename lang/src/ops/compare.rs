@@ -154,44 +154,6 @@ comparison_operator!(StagedLe le, Le, PartialOrd::le, "less or equal");
 comparison_operator!(StagedGt gt, Gt, PartialOrd::gt, "greater");
 comparison_operator!(StagedGe ge, Ge, PartialOrd::ge, "greater or equal");
 
-/// A function whose body is Rust's own: neither a kernel nor `#[device]`.
-pub enum HostFunction {}
-
-/// Never implemented: says what to do where a tile is compared outside of a kernel.
-#[diagnostic::on_unimplemented(
-    message = "`{T}` is compared by an operator in a function that is neither a `#[kernel]` nor `#[device]`",
-    label = "here the comparison is Rust's own, which would give a `bool` when the kernel is built",
-    note = "mark the function `#[device]`, so that comparisons, `if` and loops in it are those of a kernel; or use methods such as `.less(..)` and `.equal(..)`"
-)]
-pub trait Compares<T> {}
-
-/// What a right operand of Rust's own comparison with `T` would have to be.
-///
-/// rustc looks for an operator before it knows the type of the right operand. A bound on that type does not hide the
-/// operator, then, and what is reported is the missing [`Compares`], in its words; a bound on the tile would end in "binary
-/// operation cannot be applied", which names no way out.
-pub trait Compared<T> {}
-
-impl<T, R: ?Sized> Compared<T> for R where HostFunction: Compares<T> {}
-
-impl<T, S, R: ?Sized> PartialEq<R> for Tile<T, S>
-where
-    R: Compared<Self>,
-{
-    fn eq(&self, _: &R) -> bool {
-        false
-    }
-}
-
-impl<T, S, R: ?Sized> PartialOrd<R> for Tile<T, S>
-where
-    R: Compared<Self>,
-{
-    fn partial_cmp(&self, _: &R) -> Option<std::cmp::Ordering> {
-        None
-    }
-}
-
 /// The operators `&&` and `||` inside kernels. The right operand is given as a closure: for a host `bool` on
 /// the left it is only evaluated where it counts, as in Rust; on tiles both sides are evaluated.
 #[diagnostic::on_unimplemented(

@@ -55,5 +55,13 @@ pub fn arange_along<T: Int, S: HasAxis<AXIS>, const AXIS: usize>() -> Tile<T, S>
 #[track_caller]
 fn arange_handle<T: Int, S: Shape>(axis: u8, start: i64) -> Handle {
     let shape = S::extents();
+    let last = i128::from(start) + i128::from(shape.get(usize::from(axis)).copied().unwrap_or(1)) - 1;
+    let (min, max) = literal::int_range(T::TYPE);
+    if i128::from(start) < min || last > max {
+        context::report(
+            format!("{} cannot count from {start} to {last}", T::TYPE),
+            &format!("values of {} are {min} to {max}: count in a wider type", T::TYPE),
+        );
+    }
     context::emit([], |[]| OpKind::Arange { shape, elem: T::TYPE, axis, start })
 }

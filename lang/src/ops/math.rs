@@ -192,3 +192,19 @@ impl<T: Float, S: Shape> Tile<T, S> {
         Tile::new(binary(BinaryOp::CopySign, self.handle(), sign.operand()))
     }
 }
+
+impl<T: Float, S: Shape> Fast<T, S> {
+    /// x^y for x above zero, as `(x.fast().log2() * y).fast().exp2()` by definition: NaN for negative x, and with an error
+    /// that grows with the magnitude of the logarithm.
+    #[track_caller]
+    pub fn pow(self, exponent: impl Operand<T, S>) -> Tile<T, S> {
+        let log = unary(UnaryOp::Log2, self.0.handle(), true);
+        Tile::new(unary(UnaryOp::Exp2, binary(BinaryOp::Mul, log, exponent.operand()), true))
+    }
+
+    /// As [`Tile::atan2`]; no target has a faster form.
+    #[track_caller]
+    pub fn atan2(self, x: impl Operand<T, S>) -> Tile<T, S> {
+        self.0.atan2(x)
+    }
+}

@@ -35,96 +35,156 @@ pub(crate) fn binary(op: BinaryOp, a: Handle, b: Handle) -> Handle {
     context::emit([a, b], |[a, b]| OpKind::Binary { op, a, b })
 }
 
-/// A two-operand op on tiles whose shapes broadcast.
-#[track_caller]
-fn broadcast_binary<T: Element, S, R>(op: BinaryOp, a: Tile<T, S>, b: Handle) -> Tile<T, <S as Broadcast<R>>::Output>
+/// Kind of the operators `+ - * / %`.
+#[derive(Debug)]
+pub enum Arithmetic {}
+
+/// Kind of the operators `& | ^`.
+#[derive(Debug)]
+pub enum Bitwise {}
+
+/// Kind of the operators `<< >>`.
+#[derive(Debug)]
+pub enum Shift {}
+
+/// Holds for every right operand where elements of type `T` have the operators of kind `K`.
+///
+/// rustc looks for an operator before it knows the right operand: a bound on that one is reported in the words of the
+/// element type's trait, and a bound on the tile itself would hide the operator.
+pub trait On<T, K> {}
+
+impl<X, T: Num> On<T, Arithmetic> for X {}
+impl<X, T: Bits> On<T, Bitwise> for X {}
+impl<X, T: Int> On<T, Shift> for X {}
+
+/// What can stand on the right of an operator on a tile of element type `T` and shape `S`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not go with a tile of `{T}` in an operator",
+    label = "neither a tile nor a number of `{T}`",
+    note = "nothing is converted silently: convert a number with `as`, a tile with `.cast::<..>()`; read a place in a tensor first, with `.load()`",
+    note = "a literal takes the element type in a `#[kernel]` or `#[device]` function; elsewhere mark the function, or write the type, as in `2.0f32`"
+)]
+pub trait RightOperand<T, S> {
+    /// The shape of the result.
+    type Shape: Shape;
+
+    /// The operand, repeated to that shape.
+    #[doc(hidden)]
+    #[track_caller]
+    fn right(self) -> Handle;
+}
+
+/// What can stand on the right of an assignment operator on a tile of element type `T` and shape `S`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not go with a tile of `{T}` in an operator",
+    label = "neither a tile nor a number of `{T}`",
+    note = "nothing is converted silently: convert a number with `as`, a tile with `.cast::<..>()`; read a place in a tensor first, with `.load()`",
+    note = "a literal takes the element type in a `#[kernel]` or `#[device]` function; elsewhere mark the function, or write the type, as in `2.0f32`"
+)]
+pub trait AssignedOperand<T, S> {
+    /// The operand, repeated to shape `S`.
+    #[doc(hidden)]
+    #[track_caller]
+    fn assigned(self) -> Handle;
+}
+
+impl<T, U, S, R> RightOperand<T, S> for Tile<U, R>
 where
+    T: SameElement<U>,
+    U: Element,
     S: Shape + Broadcast<R>,
     R: Shape,
 {
-    let shape = <S as Broadcast<R>>::Output::extents();
-    let a = broadcast(a.handle(), S::extents(), shape.clone());
-    let b = broadcast(b, R::extents(), shape);
-    Tile::new(binary(op, a, b))
+    type Shape = <S as Broadcast<R>>::Output;
+
+    #[track_caller]
+    fn right(self) -> Handle {
+        broadcast(self.handle(), R::extents(), Self::Shape::extents())
+    }
+}
+
+impl<T, U, S, R> AssignedOperand<T, S> for Tile<U, R>
+where
+    T: SameElement<U>,
+    U: Element,
+    S: Shape,
+    R: Shape + BroadcastTo<S>,
+{
+    #[track_caller]
+    fn assigned(self) -> Handle {
+        broadcast(self.handle(), R::extents(), S::extents())
+    }
+}
+
+/// Numbers on the right: their value as a constant.
+macro_rules! number {
+    ($($(#[$meta:meta])? [$($generic:tt)*] $ty:ty => |$x:ident| $constant:expr;)*) => {$(
+        $(#[$meta])?
+        impl<$($generic)*, S: Shape> RightOperand<T, S> for $ty {
+            type Shape = S;
+
+            #[track_caller]
+            fn right(self) -> Handle {
+                let $x = self;
+                $constant
+            }
+        }
+
+        $(#[$meta])?
+        impl<$($generic)*, S: Shape> AssignedOperand<T, S> for $ty {
+            #[track_caller]
+            fn assigned(self) -> Handle {
+                let $x = self;
+                $constant
+            }
+        }
+    )*};
+}
+
+number! {
+    #[diagnostic::do_not_recommend]
+    [T: Element] T => |x| crate::literal::typed::<T, S>(x).handle();
+    [T: Num] IntLit => |x| Operand::<T, S>::operand(x);
+    [T: Float] FloatLit => |x| Operand::<T, S>::operand(x);
 }
 
 macro_rules! operator {
-    ($($tr:ident $method:ident, $assign:ident $assign_method:ident, $op:ident, $bound:ident;)*) => {$(
-        impl<T, U, S, R> $tr<Tile<U, R>> for Tile<T, S>
-        where
-            T: $bound + SameElement<U>,
-            U: Element,
-            S: Shape + Broadcast<R>,
-            R: Shape,
-        {
-            type Output = Tile<T, <S as Broadcast<R>>::Output>;
+    ($($tr:ident $method:ident, $assign:ident $assign_method:ident, $op:ident, $kind:ident;)*) => {$(
+        impl<T: Element, S: Shape, X: On<T, $kind> + RightOperand<T, S>> $tr<X> for Tile<T, S> {
+            type Output = Tile<T, X::Shape>;
 
             #[track_caller]
-            fn $method(self, other: Tile<U, R>) -> Self::Output {
-                broadcast_binary::<T, S, R>(BinaryOp::$op, self, other.handle())
+            fn $method(self, other: X) -> Self::Output {
+                let a = broadcast(self.handle(), S::extents(), X::Shape::extents());
+                Tile::new(binary(BinaryOp::$op, a, other.right()))
             }
         }
 
-        #[diagnostic::do_not_recommend]
-        impl<T: $bound, S: Shape> $tr<T> for Tile<T, S> {
-            type Output = Tile<T, S>;
-
+        impl<T: Element, S: Shape, X: On<T, $kind> + AssignedOperand<T, S>> $assign<X> for Tile<T, S> {
             #[track_caller]
-            fn $method(self, other: T) -> Self::Output {
-                Tile::new(binary(BinaryOp::$op, self.handle(), crate::literal::typed::<T, S>(other).handle()))
-            }
-        }
-
-        impl<T, U, S, R> $assign<Tile<U, R>> for Tile<T, S>
-        where
-            T: $bound + SameElement<U>,
-            U: Element,
-            S: Shape,
-            R: Shape + BroadcastTo<S>,
-        {
-            #[track_caller]
-            fn $assign_method(&mut self, other: Tile<U, R>) {
-                let b = broadcast(other.handle(), R::extents(), S::extents());
-                *self = Tile::new(binary(BinaryOp::$op, self.handle(), b));
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<T: $bound, S: Shape> $assign<T> for Tile<T, S> {
-            #[track_caller]
-            fn $assign_method(&mut self, other: T) {
-                let other = crate::literal::typed::<T, S>(other).handle();
-                *self = Tile::new(binary(BinaryOp::$op, self.handle(), other));
+            fn $assign_method(&mut self, other: X) {
+                *self = Tile::new(binary(BinaryOp::$op, self.handle(), other.assigned()));
             }
         }
     )*};
 }
 
 operator! {
-    Add add, AddAssign add_assign, Add, Num;
-    Sub sub, SubAssign sub_assign, Sub, Num;
-    Mul mul, MulAssign mul_assign, Mul, Num;
-    Div div, DivAssign div_assign, Div, Num;
-    Rem rem, RemAssign rem_assign, Rem, Num;
-    BitAnd bitand, BitAndAssign bitand_assign, And, Bits;
-    BitOr bitor, BitOrAssign bitor_assign, Or, Bits;
-    BitXor bitxor, BitXorAssign bitxor_assign, Xor, Bits;
-    Shl shl, ShlAssign shl_assign, Shl, Int;
-    Shr shr, ShrAssign shr_assign, Shr, Int;
+    Add add, AddAssign add_assign, Add, Arithmetic;
+    Sub sub, SubAssign sub_assign, Sub, Arithmetic;
+    Mul mul, MulAssign mul_assign, Mul, Arithmetic;
+    Div div, DivAssign div_assign, Div, Arithmetic;
+    Rem rem, RemAssign rem_assign, Rem, Arithmetic;
+    BitAnd bitand, BitAndAssign bitand_assign, And, Bitwise;
+    BitOr bitor, BitOrAssign bitor_assign, Or, Bitwise;
+    BitXor bitxor, BitXorAssign bitxor_assign, Xor, Bitwise;
+    Shl shl, ShlAssign shl_assign, Shl, Shift;
+    Shr shr, ShrAssign shr_assign, Shr, Shift;
 }
 
-/// Operators between tiles and literals, in both orders.
-macro_rules! literal_operator {
-    ($($lit:ident, $bound:ident: $($tr:ident $method:ident $assign:ident $assign_method:ident $op:ident),*;)*) => {$($(
-        impl<T: $bound, S: Shape> $tr<$lit> for Tile<T, S> {
-            type Output = Tile<T, S>;
-
-            #[track_caller]
-            fn $method(self, other: $lit) -> Self::Output {
-                Tile::new(binary(BinaryOp::$op, self.handle(), Operand::<T, S>::operand(other)))
-            }
-        }
-
+/// Operators with a literal on the left of a tile.
+macro_rules! literal_left {
+    ($($lit:ident, $bound:ident: $($tr:ident $method:ident $op:ident),*;)*) => {$($(
         impl<T: $bound, S: Shape> $tr<Tile<T, S>> for $lit {
             type Output = Tile<T, S>;
 
@@ -133,24 +193,13 @@ macro_rules! literal_operator {
                 Tile::new(binary(BinaryOp::$op, Operand::<T, S>::operand(self), other.handle()))
             }
         }
-
-        impl<T: $bound, S: Shape> $assign<$lit> for Tile<T, S> {
-            #[track_caller]
-            fn $assign_method(&mut self, other: $lit) {
-                *self = Tile::new(binary(BinaryOp::$op, self.handle(), Operand::<T, S>::operand(other)));
-            }
-        }
     )*)*};
 }
 
-literal_operator! {
-    IntLit, Num: Add add AddAssign add_assign Add, Sub sub SubAssign sub_assign Sub, Mul mul MulAssign mul_assign Mul,
-        Div div DivAssign div_assign Div, Rem rem RemAssign rem_assign Rem;
-    IntLit, Int: BitAnd bitand BitAndAssign bitand_assign And, BitOr bitor BitOrAssign bitor_assign Or,
-        BitXor bitxor BitXorAssign bitxor_assign Xor, Shl shl ShlAssign shl_assign Shl,
-        Shr shr ShrAssign shr_assign Shr;
-    FloatLit, Float: Add add AddAssign add_assign Add, Sub sub SubAssign sub_assign Sub,
-        Mul mul MulAssign mul_assign Mul, Div div DivAssign div_assign Div, Rem rem RemAssign rem_assign Rem;
+literal_left! {
+    IntLit, Num: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
+    IntLit, Int: BitAnd bitand And, BitOr bitor Or, BitXor bitxor Xor, Shl shl Shl, Shr shr Shr;
+    FloatLit, Float: Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem;
 }
 
 /// Operators with a host number on the left, and host numbers with literals (which the macro cannot tell from

@@ -8,6 +8,7 @@ use std::panic::Location;
 use tegula_ir::Type;
 use tegula_ir::ops::{ArgReduceKind, OpKind, ReduceKind};
 
+use super::shape::reshape;
 use crate::context::{self, Handle, Handles};
 use crate::control::carry::{Staged, flatten, refill};
 use crate::elem::{AnyElem, Bits, Element, Float, Num, Summable};
@@ -141,6 +142,18 @@ impl<S: Shape> Tile<bool, S> {
         self.and_reduce::<AXIS>()
     }
 
+    /// Whether any element along several axes is true, as in `any_over::<(Axis<0>, Axis<2>)>()`.
+    #[track_caller]
+    pub fn any_over<A: AxisList<S>>(self) -> Tile<bool, A::Without> {
+        self.or_reduce_over::<A>()
+    }
+
+    /// Whether all elements along several axes are true.
+    #[track_caller]
+    pub fn all_over<A: AxisList<S>>(self) -> Tile<bool, A::Without> {
+        self.and_reduce_over::<A>()
+    }
+
     /// Whether any element of the tile is true: the condition for an `if` or `while`.
     #[track_caller]
     pub fn any_all(self) -> Scalar<bool> {
@@ -190,6 +203,41 @@ impl<T: Num, S: Shape> Tile<T, S> {
         S: HasAxis<AXIS>,
     {
         self.min_with_index::<AXIS>().1
+    }
+}
+
+impl<T: Num, S: Shape> Tile<T, S> {
+    /// The greatest element of the tile and its index in row-major order. See
+    /// [`max_with_index`](Self::max_with_index).
+    #[track_caller]
+    pub fn max_with_index_all(self) -> (Scalar<T>, Scalar<i32>) {
+        arg_reduce(ArgReduceKind::Max, self.in_a_row(), 0)
+    }
+
+    /// The least element of the tile and its index in row-major order.
+    #[track_caller]
+    pub fn min_with_index_all(self) -> (Scalar<T>, Scalar<i32>) {
+        arg_reduce(ArgReduceKind::Min, self.in_a_row(), 0)
+    }
+
+    /// The index in row-major order of the greatest element of the tile.
+    #[track_caller]
+    pub fn argmax_all(self) -> Scalar<i32> {
+        self.max_with_index_all().1
+    }
+
+    /// The index in row-major order of the least element of the tile.
+    #[track_caller]
+    pub fn argmin_all(self) -> Scalar<i32> {
+        self.min_with_index_all().1
+    }
+
+    /// The elements along one axis.
+    #[track_caller]
+    fn in_a_row(self) -> Handle {
+        let extents = S::extents();
+        let count = extents.iter().product();
+        reshape(self.handle(), &extents, [count].into_iter().collect())
     }
 }
 

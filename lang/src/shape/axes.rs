@@ -242,6 +242,7 @@ push!(A B C D);
 
 macro_rules! order {
     ($rank:literal; $($i:ident)+) => {
+        #[diagnostic::do_not_recommend]
         impl<S: super::Ranked<$rank> $(+ HasAxis<$i>)+, $(const $i: usize),+> Order<S> for ($(Axis<$i>,)+) {
             type Output = ($(<S as HasAxis<$i>>::Extent,)+);
 
@@ -262,6 +263,7 @@ order!(5; I J K L M);
 type Without<S, const I: usize> = <S as HasAxis<I>>::Without;
 
 // The highest axis is removed first, so that the lower numbers still hold.
+#[diagnostic::do_not_recommend]
 impl<S: HasAxis<I>, const I: usize> AxisList<S> for (Axis<I>,) {
     type Without = Without<S, I>;
 
@@ -270,6 +272,7 @@ impl<S: HasAxis<I>, const I: usize> AxisList<S> for (Axis<I>,) {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, const I: usize, const J: usize> AxisList<S> for (Axis<I>, Axis<J>)
 where
     S: HasAxis<J>,
@@ -282,6 +285,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, const I: usize, const J: usize, const K: usize> AxisList<S> for (Axis<I>, Axis<J>, Axis<K>)
 where
     S: HasAxis<K>,
@@ -292,5 +296,21 @@ where
 
     fn axes() -> SmallVec<[u8; 5]> {
         [I as u8, J as u8, K as u8].into_iter().collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, const I: usize, const J: usize, const K: usize, const L: usize> AxisList<S>
+    for (Axis<I>, Axis<J>, Axis<K>, Axis<L>)
+where
+    S: HasAxis<L>,
+    Without<S, L>: HasAxis<K>,
+    Without<Without<S, L>, K>: HasAxis<J>,
+    Without<Without<Without<S, L>, K>, J>: HasAxis<I>,
+{
+    type Without = Without<Without<Without<Without<S, L>, K>, J>, I>;
+
+    fn axes() -> SmallVec<[u8; 5]> {
+        [I as u8, J as u8, K as u8, L as u8].into_iter().collect()
     }
 }

@@ -377,10 +377,16 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     #[track_caller]
     fn drop_axis<const Q: usize>(&self, axis: usize, position: Handle) -> Tensor<T, Q> {
         let mut view = self.view.clone();
-        if let Some(view_axis) = self.axis(axis) {
-            view.axes.remove(axis);
-            view.dropped[usize::from(view_axis)] = Some(position);
-        }
+        let axis = match self.axis(axis) {
+            Some(_) => axis,
+            // Reported: some axis is dropped all the same, so that the rank is right.
+            None => {
+                view.view = Handle::POISON;
+                0
+            }
+        };
+        let view_axis = view.axes.remove(axis);
+        view.dropped[usize::from(view_axis)] = Some(position);
         Tensor::new(view)
     }
 
@@ -622,6 +628,10 @@ indices!(3; Both<Both<A::Shape, B::Shape>, C::Shape>; A 0, B 1, C 2;
 indices!(4; Both<Both<Both<A::Shape, B::Shape>, C::Shape>, D::Shape>; A 0, B 1, C 2, D 3;
     A::Shape: Broadcast<B::Shape>, Both<A::Shape, B::Shape>: Broadcast<C::Shape>,
     Both<Both<A::Shape, B::Shape>, C::Shape>: Broadcast<D::Shape>);
+indices!(5; Both<Both<Both<Both<A::Shape, B::Shape>, C::Shape>, D::Shape>, E::Shape>; A 0, B 1, C 2, D 3, E 4;
+    A::Shape: Broadcast<B::Shape>, Both<A::Shape, B::Shape>: Broadcast<C::Shape>,
+    Both<Both<A::Shape, B::Shape>, C::Shape>: Broadcast<D::Shape>,
+    Both<Both<Both<A::Shape, B::Shape>, C::Shape>, D::Shape>: Broadcast<E::Shape>);
 
 /// Positions in tiles as offsets in elements.
 #[track_caller]

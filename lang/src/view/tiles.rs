@@ -22,7 +22,7 @@ use crate::tile::{Scalar, Tile};
 #[derive(Debug)]
 pub struct Tiles<T, S> {
     view: ViewParts,
-    index: SmallVec<[Handle; 5]>,
+    own: SmallVec<[Handle; 5]>,
     _type: PhantomData<fn() -> (T, S)>,
 }
 
@@ -30,13 +30,13 @@ impl<T: Element, S: Shape> Tiles<T, S> {
     /// Made for a parameter of the kernel, at its start.
     #[track_caller]
     pub(crate) fn new(view: Handle) -> Self {
-        let index = own_index(view, &S::extents());
-        Self { view: ViewParts::new(view, S::RANK), index, _type: PhantomData }
+        let own = own_index(view, &S::extents());
+        Self { view: ViewParts::new(view, S::RANK), own, _type: PhantomData }
     }
 
     #[track_caller]
     fn place(&self) -> Place<'_, T, S, ReadWrite> {
-        Place::new(&self.view, scale(self.index.clone(), &S::extents()))
+        Place::new(&self.view, scale(self.own.clone(), &S::extents()))
     }
 
     #[track_caller]
@@ -116,13 +116,13 @@ macro_rules! index {
         impl<T: Element, $($name: crate::shape::dim::Dim),+> Tiles<T, ($($name,)+)> {
             /// The coordinates of the tile that this program owns, in units of the tile's extents.
             pub fn index(&self) -> [Scalar<i64>; $rank] {
-                std::array::from_fn(|i| Tile::new(self.index[i]))
+                std::array::from_fn(|i| Tile::new(self.own[i]))
             }
 
             /// The place of the first element of the tile that this program owns, in elements.
             #[track_caller]
             pub fn offset(&self) -> [Scalar<i64>; $rank] {
-                let offsets = scale(self.index.clone(), &<($($name,)+)>::extents());
+                let offsets = scale(self.own.clone(), &<($($name,)+)>::extents());
                 std::array::from_fn(|i| Tile::new(offsets[i]))
             }
         }

@@ -52,6 +52,8 @@ fn unary<T: Float>(x: &Tensor<T, 1>, y: &mut Tiles<T, (N8,)>, #[comptime] op: us
         36 => x.mul_add(3.0, -1.0),
         37 => x.fast().exp(),
         38 => x.pow(2.0),
+        39 => x.abs().fast().pow(2.5),
+        40 => x.fast().atan2(x * x),
         _ => x.gelu(),
     };
     y.store(r);
@@ -100,6 +102,8 @@ fn reference(op: usize, x: f64) -> f64 {
         34 => x * 2.0 + 1.0 - x / 4.0,
         35 => 1.0 - 2.0 * x,
         36 => x * 3.0 - 1.0,
+        39 => x.abs().powf(2.5),
+        40 => x.atan2(x * x),
         _ => x.powi(2),
     }
 }
@@ -107,7 +111,7 @@ fn reference(op: usize, x: f64) -> f64 {
 #[test]
 fn functions_of_one_value() {
     let x = [-2.5f64, -0.5, -0.25, 0.125, 0.5, 0.75, 1.5, 2.5];
-    for op in 0..39 {
+    for op in 0..41 {
         let input = tensor(&[8], x.map(|v| v as f32));
         let mut out = empty::<f32>(&[8]);
         run(unary::<f32>(&input, &mut out, op));

@@ -102,3 +102,52 @@ fn dropout_does_not_depend_on_the_tiles() {
     let kept = results[0].iter().filter(|&&v| v != 0.0).count();
     assert!((30..70).contains(&kept), "{kept} of 100 are kept");
 }
+
+/// The names of the operations in a source file: functions, and the rows of the tables that macros make methods of.
+fn operations(source: &str) -> Vec<String> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let mut names = Vec::new();
+    for line in source.lines().map(str::trim_start) {
+        let function = line.strip_prefix("pub fn ").or_else(|| line.strip_prefix("pub unsafe fn "));
+        if let Some(rest) = function {
+            // Not the variables of macros.
+            names.extend(rest.split(['(', '<']).next().filter(|name| is_name(name)).map(str::to_owned));
+        } else if let Some((left, right)) = line.split_once(" = ")
+            && right.starts_with(|c: char| c.is_ascii_uppercase())
+            && left.split(", ").all(is_name)
+        {
+            names.extend(left.split(", ").map(str::to_owned));
+        }
+    }
+    names
+}
+
+#[test]
+fn the_language_reference_names_every_operation() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let texts = |folder: std::path::PathBuf, extension: &str| -> Vec<String> {
+        let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|e| e == extension));
+        files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    };
+    let book = texts(root.join("../docs/book/src/language"), "md").concat();
+    let words: std::collections::HashSet<&str> =
+        book.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    // Forms that the reference describes once for all operations of a family.
+    let family = |name: &str| {
+        ["_over", "_all", "_reverse", "_mut"].iter().find_map(|form| name.strip_suffix(form)).unwrap_or(name).to_owned()
+    };
+    let sources = [texts(root.join("src/ops"), "rs"), texts(root.join("src/view"), "rs")].concat();
+    let mut names: Vec<String> = sources.iter().flat_map(|source| operations(source)).collect();
+    names.sort();
+    names.dedup();
+    assert!(
+        names.len() > 150 && names.iter().any(|n| n == "exp2") && names.iter().any(|n| n == "sum_over"),
+        "{names:?}"
+    );
+    // What `device_print!` calls.
+    names.retain(|name| name != "print");
+    names.retain(|name| !words.contains(name.as_str()) && !words.contains(family(name).as_str()));
+    assert!(names.is_empty(), "not in docs/book/src/language: {names:?}");
+}

@@ -155,6 +155,102 @@ fn a_value_used_after_its_branch() {
     assert!(text.contains("= help: assign it to a variable that is declared before the loop or branch"), "{text}");
 }
 
+#[kernel]
+fn mistakes_of_numbers<N: Dim>(x: &Tensor<u8, 1>, y: &mut Tiles<u8, (N,)>) {
+    let v = x.tile::<(N,)>([0]).load();
+    let counted = arange_from::<u8, (N,)>(250);
+    y.store((v - 256).maximum(-1) + counted);
+}
+
+#[test]
+fn a_number_out_of_range_is_reported_once() {
+    let (x, mut y) = (empty::<u8>(&[8]), empty::<u8>(&[8]));
+    let text = rendered(&mistakes_of_numbers(&x, &mut y).dims(mistakes_of_numbers::Dims { n: 8 }));
+    assert_eq!(
+        text,
+        "\
+error: u8 cannot count from 250 to 257
+--> lang/tests/language/errors.rs
+|     let counted = arange_from::<u8, (N,)>(250);
+|                   ^^^^^^^^^^^
+= help: values of u8 are 0 to 255: count in a wider type
+error: literal 256 is out of range for u8
+--> lang/tests/language/errors.rs
+|     y.store((v - 256).maximum(-1) + counted);
+|             ^
+= help: values of u8 are 0 to 255
+error: literal -1 is out of range for u8
+--> lang/tests/language/errors.rs
+|     y.store((v - 256).maximum(-1) + counted);
+|                       ^^^^^^^
+= note: built with N = 8
+= help: values of u8 are 0 to 255"
+    );
+}
+
+#[kernel]
+fn no_such_axis<N: Dim>(x: &Tensor<f32, 1>, y: &mut Tiles<f32, (N,)>) {
+    let [i] = y.index();
+    let one = x.at_axis(2, i).get(());
+    let most = x.tile::<(Mul<N, Mul<N, N>>,)>([0]).load().max_all();
+    y.store(full(one + most));
+}
+
+#[test]
+fn an_axis_that_cannot_be_dropped_and_dims_that_overflow() {
+    let (x, mut y) = (empty::<f32>(&[8]), empty::<f32>(&[8]));
+    let text = rendered(&no_such_axis(&x, &mut y).dims(no_such_axis::Dims { n: 4_000_000 }));
+    assert!(text.contains("error: there is no axis 2 in a tensor of rank 1"), "{text}");
+    assert!(text.contains("|     let one = x.at_axis(2, i).get(());\n|                 ^^^^^^^"), "{text}");
+    assert!(
+        text.contains("error: dim Mul<N, Mul<N, N>> has size 9223372036854775807, which is not an extent"),
+        "{text}"
+    );
+}
+
+#[kernel]
+fn side_effects<N: Dim>(x: &Tensor<f32, 1>, n: Scalar<i32>, y: &mut Tiles<f32, (N,)>) {
+    let v = x.tile::<(N,)>([0]).load();
+    let sum = v.reduce_with::<0>(|a, b| {
+        device_assert(a > b, "in order");
+        a + b
+    });
+    let mut s = sum;
+    for _ in (0..n).stages(0).unroll(0) {
+        s += 1;
+    }
+    y.store(full(s));
+}
+
+#[test]
+fn what_only_the_whole_kernel_shows() {
+    let (x, mut y) = (empty::<f32>(&[8]), empty::<f32>(&[8]));
+    let text = rendered(&side_effects(&x, 3, &mut y).dims(side_effects::Dims { n: 8 }));
+    for part in [
+        "error: assert cannot stand in the function of a reduce_with",
+        "|         device_assert(a > b, \"in order\");\n|         ^^^^^^^^^^^^^",
+        "error: 0 pipeline stages",
+        "|     for _ in (0..n).stages(0).unroll(0) {",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[kernel]
+fn nibbles<N: Dim>(x: Scalar<I4>, y: &mut Tiles<i32, (N,)>) {
+    y.store(full(x.cast::<i32>()));
+}
+
+#[test]
+fn options_and_types_that_no_kernel_has() {
+    let mut y = empty::<i32>(&[8]);
+    let text = rendered(&nibbles(I4(3), &mut y));
+    assert!(text.contains("error: parameter x: i4 has no form in memory"), "{text}");
+    let text = rendered(&leaves(3, &mut y).warps(3));
+    assert!(text.contains("error: a program cannot have 3 warps"), "{text}");
+    assert!(text.contains("= help: the number of warps is 1, 2, 4, 8, 16 or 32"), "{text}");
+}
+
 #[test]
 fn options_that_the_kernel_does_not_have() {
     use tegula::kernel::{BuildOptions, Listed};

@@ -7,6 +7,7 @@ mod book;
 mod control;
 mod errors;
 mod examples;
+mod forms;
 mod harness;
 mod memory;
 mod shapes;

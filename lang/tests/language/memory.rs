@@ -6,6 +6,7 @@ use tegula_macros::kernel;
 
 use crate::harness::{empty, run, tensor, try_run, values};
 
+type D1 = Const<1>;
 type D2 = Const<2>;
 type D3 = Const<3>;
 type D4 = Const<4>;
@@ -125,6 +126,24 @@ fn gather_and_scatter_check_bounds() {
     run(gathers(&x, &at, &mut y, &mut z).grid([1, 1, 1]));
     assert_eq!(values::<i32>(&y), [4, 5, 6, 1, 2, 3, 0, 0, 0, 0, 0, 0]);
     assert_eq!(values::<i32>(&z), [0, 10, 5, 30, 304_009]);
+}
+
+#[kernel]
+fn five_axes(x: &Tensor<i32, 5>, y: &mut Tensor<i32, 5>) {
+    let (a, b) = (arange::<i32, (D2,)>(), arange::<i64, (D3,)>());
+    let (rows, columns) = (a.expand::<1>(), b.expand::<0>());
+    let t = x.gather((rows, 0, 1, columns, scalar(0u8)));
+    y.scatter((0, rows, 0, 0, columns), t);
+    let rest = x.at_axis(1, 1).at_axis(1, 1).at_axis(2, 0).tile::<(D2, D3)>([0, 0]).load();
+    y.tile_mut::<(D1, D2, D1, D1, D3)>([1, 0, 0, 0, 0]).store(rest.reshape());
+}
+
+#[test]
+fn tensors_of_five_axes() {
+    let x = tensor(&[2, 2, 2, 3, 1], 0..24);
+    let mut y = empty::<i32>(&[2, 2, 1, 1, 3]);
+    run(five_axes(&x, &mut y).grid([1, 1, 1]));
+    assert_eq!(values::<i32>(&y), [3, 4, 5, 15, 16, 17, 9, 10, 11, 21, 22, 23]);
 }
 
 #[kernel]

@@ -6,6 +6,7 @@ use tegula_macros::kernel;
 
 use crate::harness::{build_errors, empty, run, tensor, values};
 
+type D1 = Const<1>;
 type D2 = Const<2>;
 type D3 = Const<3>;
 type D4 = Const<4>;
@@ -131,6 +132,28 @@ fn reductions() {
     );
     assert_eq!(on_tile!(|x: (D3, D4)| x.xor_reduce::<1>() => (D3,), 3), [0, 0, 0]);
     assert_eq!(on_tile!(|x: (D3, D4)| x.or_reduce::<1>() + x.and_reduce::<1>() => (D3,), 3), [3, 11, 19]);
+}
+
+#[test]
+fn reductions_over_several_axes() {
+    assert_eq!(on_tile!(|x: (D2, D1, D3, D2)| x.sum_over::<(Axis<0>, Axis<1>, Axis<2>, Axis<3>)>() => (), 1), [66]);
+    assert_eq!(on_tile!(|x: (D2, D1, D3, D2)| x.max_over::<(Axis<0>, Axis<1>, Axis<3>)>() => (D3,), 3), [7, 9, 11]);
+    assert_eq!(
+        on_tile!(|x: (D2, D3, D2)| {
+            let some = (x == 3).any_over::<(Axis<1>, Axis<2>)>().cast::<i32>();
+            some * 10 + (x > 5).all_over::<(Axis<1>, Axis<2>)>().cast::<i32>()
+        } => (D2,), 2),
+        [10, 1]
+    );
+    assert_eq!(on_tile!(|x: (D3, D4)| x.transpose().argmax_all() * 100 + (x * 7 % 12).argmin_all() => (), 1), [1100]);
+    assert_eq!(
+        on_tile!(|x: (D3, D4)| {
+            let (most, at) = (x * 7 % 12).max_with_index_all();
+            let (least, first) = (x / 5 * 3 - 1).min_with_index_all();
+            most * 1000 + at * 100 + least * 10 + first
+        } => (), 1),
+        [11_490]
+    );
 }
 
 #[test]

@@ -237,7 +237,7 @@ impl<'a> Prepared<'a> {
     /// all of their classes do.
     #[cold]
     fn find<K: Kernel>(&self, call: &Call<'_, K>, device: &Device) -> Result<Arc<Compiled>> {
-        let mut options = call.build_options().into_owned();
+        let mut options = call.build_options().into_owned().target(device.target());
         options.specs = self.key.classes.iter().map(|class| class.spec()).collect();
         let key = cache::Key { kernel: call.kernel.key(), options };
         let compiled = device.kernels().get(&key, || {

@@ -1,0 +1,14 @@
+// A truth value is converted before arithmetic.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+#[kernel]
+fn k<N: Dim>(x: &Tensor<f32, 1>, y: &mut Tiles<f32, (N,)>) {
+    let v = x.tile::<(N,)>(y.index()).load();
+    y.store(v * (v > 0.0));
+}
+
+fn main() {}

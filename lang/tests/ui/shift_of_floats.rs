@@ -1,0 +1,14 @@
+// Shifts are for integers.
+
+extern crate tegula_lang as tegula;
+
+use tegula::prelude::*;
+use tegula_macros::kernel;
+
+#[kernel]
+fn k<N: Dim>(x: &Tensor<f32, 1>, y: &mut Tiles<f32, (N,)>) {
+    let v = x.tile::<(N,)>(y.index()).load();
+    y.store(v << 2);
+}
+
+fn main() {}
