@@ -49,10 +49,12 @@ fn wound_17_too_much_shared_memory_is_an_error() {
           return
         }";
     let f = parse_function(text, "wide.tile").expect("valid text");
-    let t = Target::by_name("gfx942").expect("the target exists");
-    let error = refusal(Compilation::new(f, t));
-    for part in ["wide", "gfx942", "65536"] {
-        assert!(error.contains(part), "{part} is not in: {error}");
+    for (target, most) in [("sm_80", "166912"), ("sm_90a", "232448"), ("gfx942", "65536")] {
+        let t = Target::by_name(target).expect("the target exists");
+        let error = refusal(Compilation::new(f.clone(), t));
+        for part in ["wide", target, most] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
     }
 }
 

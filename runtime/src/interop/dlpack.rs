@@ -80,23 +80,14 @@ unsafe fn import<T: HostElement, M: ManagedTensorBase + 'static>(to: &Device, te
         // Pinned memory is the host's as well.
         let pinned = here == DLDevice::CPU && matches!(there.device_type.0, CUDA_HOST | ROCM_HOST);
         if here != there && !pinned {
-            let message = format!(
-                "a tensor of DLPack device type {}, number {}, is not memory of {}",
-                there.device_type.0,
-                there.device_id,
-                to.name()
-            );
+            let (there, to) = (device_name(there), to.name());
+            let message = format!("a tensor of {there} is not memory of {to}: open its own device, or copy it first");
             return Err(Error::Tensor(message));
         }
         let (found, wanted) = (view.dtype(), dtype(T::TYPE));
         if found != wanted {
-            let message = format!(
-                "the tensor has elements of DLPack type {} with {} bits and {} lanes, and {} is asked for",
-                found.code.0,
-                found.bits,
-                found.lanes,
-                T::TYPE
-            );
+            let message =
+                format!("the tensor has elements of type {}, and {} is asked for", dtype_name(found), T::TYPE);
             return Err(Error::Tensor(message));
         }
         let sizes = |values: &[i64]| -> Result<Vec<usize>> {
@@ -120,6 +111,26 @@ fn device(location: Location) -> DLDevice {
         Location::Cuda(n) => DLDevice::cuda(n as i32),
         Location::Hip(n) => DLDevice { device_type: DLDeviceType(ROCM), device_id: n as i32 },
     }
+}
+
+/// What people call a device of DLPack.
+fn device_name(device: DLDevice) -> String {
+    let n = device.device_id;
+    match device.device_type {
+        DLDeviceType::CPU => "cpu".into(),
+        DLDeviceType::CUDA => format!("cuda:{n}"),
+        DLDeviceType(ROCM) => format!("hip:{n}"),
+        DLDeviceType(other) => format!("DLPack device type {other}, number {n}"),
+    }
+}
+
+/// What people call an element type of DLPack.
+fn dtype_name(found: DLDataType) -> String {
+    let ours = ScalarType::ALL.iter().find(|&&elem| elem.memory_bytes().is_some() && dtype(elem) == found);
+    ours.map_or_else(
+        || format!("{} of DLPack with {} bits and {} lanes", found.code.0, found.bits, found.lanes),
+        ToString::to_string,
+    )
 }
 
 /// DLPack's name for an element type.

@@ -230,8 +230,10 @@ fn out_of_host_memory() {
     let device = Device::open("cpu").expect("the CPU");
     let error = device.empty::<f64>([1 << 58]).expect_err("more than an address space");
     assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+    assert!(!error.is_fatal());
     let error = device.empty::<f64>([usize::MAX / 4]).expect_err("more than can be counted");
     assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+    works_as_before(&device).expect("there is memory for small tensors");
 }
 
 on_stand_ins!(faults [] launches_that_no_device_takes, too_much_of_what_a_program_has, a_fault_names_its_kernel);

@@ -49,6 +49,16 @@ pub unsafe fn poke(p: Pointer<f32>, value: Scalar<f32>) {
     unsafe { p.store(value) };
 }
 
+/// Writes a number to an element of a tensor, or beside it.
+///
+/// # Safety
+/// Of a kernel: the tensor has that element.
+#[kernel(crate = tegula_lang)]
+pub unsafe fn poke_at(p: Pointer<f32>, index: Scalar<i64>, value: Scalar<f32>) {
+    // SAFETY: the caller vouches for the element.
+    unsafe { p.offset(index).store(value) };
+}
+
 /// Copies, if all values are positive.
 #[kernel(crate = tegula_lang, defaults(B = 64))]
 pub fn checked<B: Dim>(x: &Tensor<f32, 1>, out: &mut Tiles<f32, (B,)>) {

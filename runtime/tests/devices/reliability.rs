@@ -1,11 +1,12 @@
 //! What programs do wrong, and many threads at once.
 
+use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tegula_runtime::{Device, Error, Launch, Result};
+use tegula_runtime::{Device, Error, ForeignKernel, Launch, LaunchOptions, Result};
 
 use crate::kernels;
-use crate::support::{is_child, numbers, on_devices, on_stand_ins, output_of, test_path, text};
+use crate::support::{is_child, numbers, on_devices, on_stand_ins, output_of, test_path, text, under};
 
 on_devices!(threads_launch_at_once);
 
@@ -82,10 +83,15 @@ fn launch_from_threads(device: &Device, launches: usize) -> Result<()> {
     })
 }
 
-/// Where the kernel `checked` asserts, as `kernels.rs:17`.
-fn assert_line() -> String {
-    let before = include_str!("kernels.rs").lines().take_while(|line| !line.contains("device_assert(")).count();
+/// Where the kernels have this text, as `kernels.rs:17`.
+fn line_of(text: &str) -> String {
+    let before = include_str!("kernels.rs").lines().take_while(|line| !line.contains(text)).count();
     format!("kernels.rs:{}", before + 1)
+}
+
+/// Where the kernel `checked` asserts.
+fn assert_line() -> String {
+    line_of("device_assert(")
 }
 
 #[test]
@@ -138,6 +144,64 @@ fn a_failed_assert_on_the_cpu() -> Result<()> {
     // The device takes work as before.
     assert!(!error.is_fatal());
     kernels::checked(&numbers(&device, 100)?, &mut out).launch()
+}
+
+/// A trap that is no assert. On AMD there is no other than that of an assert.
+#[test]
+fn a_trap_on_cuda_names_its_kernel() -> Result<()> {
+    if !under(test_path!("a_trap_on_cuda_names_its_kernel"), &[("VGPU_MODEL", "h200")]) {
+        return Ok(());
+    }
+    let device = Device::open("cuda:0")?;
+    let code = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry quit()\n{\n    trap;\n}\n";
+    let kernel = ForeignKernel::load(&device, code, "quit", 32, 0)?;
+    // SAFETY: the kernel has no parameters.
+    unsafe { kernel.launch([1, 1, 1], &[], &LaunchOptions::default()) }?;
+    let error = device.synchronize().expect_err("a trap");
+    assert!(matches!(error, Error::KernelFault { .. }) && error.is_fatal(), "{error}");
+    assert!(error.to_string().contains("`quit`") && error.to_string().contains("trapped"), "{error}");
+    Ok(())
+}
+
+/// The error of a fault on a GPU says that the virtual GPU names the access. So it does, and so does the interpreter:
+/// with the line of Rust and what is beside it; and both take work as before.
+#[test]
+fn devices_in_the_process_name_a_wild_access() -> Result<()> {
+    for name in ["interp", "vgpu:sm_80", "vgpu:sm_90a", "vgpu:gfx942"] {
+        let device = Device::open(name)?;
+        let mut t = numbers(&device, 10)?;
+        for (index, beside) in
+            [(10, "at offset 40 of `p`"), (-1, "4 bytes before `p`"), (1 << 30, "no memory is allocated near")]
+        {
+            let beside = if name == "interp" { "outside the argument's allocation of 40 bytes" } else { beside };
+            // SAFETY: none; that is the test.
+            let launched = unsafe { kernels::poke_at(&mut t, index, 1.0) }.grid([1, 1, 1]);
+            let error = launched.launch_on(&device.default_stream()).expect_err("a wild write");
+            assert!(matches!(error, Error::KernelFault { .. }) && !error.is_fatal(), "{name}: {error}");
+            for part in ["`poke_at`", name, &line_of("p.offset(index).store(value)"), beside] {
+                assert!(error.to_string().contains(part), "{name}, {index}: `{part}` is not in: {error}");
+            }
+        }
+        // SAFETY: the tensor has ten elements.
+        unsafe { kernels::poke_at(&mut t, 9, -1.0) }.grid([1, 1, 1]).launch_on(&device.default_stream())?;
+        assert_eq!(t.to_vec()?, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, -1.0], "{name}");
+    }
+    Ok(())
+}
+
+/// Kernels on the CPU are code of the process: what an `unsafe` one does to memory that is not there ends it, as `unsafe`
+/// Rust does. (Kernels without `unsafe` cannot.)
+#[test]
+fn a_wild_access_on_the_cpu_ends_the_process() -> Result<()> {
+    if !is_child() {
+        let output = output_of(test_path!("a_wild_access_on_the_cpu_ends_the_process"), None, &[]);
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{}", text(&output));
+        return Ok(());
+    }
+    let device = Device::open("cpu")?;
+    let address = tegula_lang::host::DeviceAddress(0x10);
+    // SAFETY: none; that is the test.
+    unsafe { kernels::poke(address, 1.0) }.grid([1, 1, 1]).launch_on(&device.default_stream())
 }
 
 #[test]
