@@ -9,7 +9,7 @@ use tegula_artifact::{Artifact, Entry};
 use tegula_ir::Function;
 use tegula_ir::numeric::eval;
 
-use super::host_device::{HostDevice, host_device};
+use super::host_device::{HostDevice, check_options, host_device};
 use super::host_queue::{HostQueue, OwnedArg};
 use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Queue};
 use crate::embedded;
@@ -123,6 +123,7 @@ struct Loaded {
 
 impl Executable for CpuExecutable {
     fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        check_options("cpu", self.0.kernel.name(), config)?;
         let grid = config.grid;
         let noted = HostQueue::of(queue)?.note(|| {
             let (loaded, args) = (self.0.clone(), args.iter().map(OwnedArg::new).collect::<Vec<_>>());

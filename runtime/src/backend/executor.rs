@@ -8,7 +8,7 @@ use tegula_ir::Function;
 use tegula_ir::exec::{ExecError, Executor, HostArg, HostTensor};
 use tegula_ir::numeric::eval;
 
-use super::host_device::{HostDevice, host_device};
+use super::host_device::{HostDevice, check_options, host_device};
 use super::host_memory::HostMemory;
 use super::host_queue::{HostQueue, OwnedArg};
 use super::{Arg, Backend, CodeTarget, Executable, LaunchConfig, Memory, Queue};
@@ -121,6 +121,7 @@ enum Runnable {
 
 impl Executable for ExecutorKernel {
     fn launch(&self, queue: &dyn Queue, config: &LaunchConfig, args: &[Arg<'_>]) -> Result<()> {
+        check_options(&self.0.device, &self.0.function.name, config)?;
         let grid = config.grid;
         let noted = HostQueue::of(queue)?.note(|| {
             let (loaded, args) = (self.0.clone(), args.iter().map(OwnedArg::new).collect::<Vec<_>>());

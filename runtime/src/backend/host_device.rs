@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::host_memory::{HostMemory, InUse};
 use super::host_queue::HostQueue;
-use super::{MemoryInfo, Owner, Queue};
-use crate::error::Result;
+use super::{LaunchConfig, MemoryInfo, Owner, Queue};
+use crate::error::{Error, Result};
 
 /// Memory, and the queue that work goes to where none is named.
 pub struct HostDevice {
@@ -41,6 +41,23 @@ impl HostDevice {
         let in_use = self.in_use.load(Ordering::Relaxed);
         MemoryInfo { reserved: in_use, in_use, ..MemoryInfo::default() }
     }
+}
+
+/// Fails where a launch asks for programs that all run at the same time, or close to each other: here they run a few at a
+/// time.
+///
+/// # Errors
+/// [`Error::InvalidLaunch`].
+pub fn check_options(device: &str, kernel: &str, config: &LaunchConfig) -> Result<()> {
+    let programs = config.grid.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
+    let limit = if config.cluster.is_some() {
+        format!("`{device}` has no clusters; they come with sm_90")
+    } else if config.cooperative && programs > 1 {
+        format!("`{device}` runs a few programs at a time, and a cooperative launch all of its {programs}; launch one")
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidLaunch { kernel: kernel.into(), limit })
 }
 
 /// The methods of a [`super::Backend`] that has a [`HostDevice`] in its field `host`: work is done when it is given.

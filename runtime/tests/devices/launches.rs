@@ -165,6 +165,35 @@ fn kernels_without_tensors(device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// Devices in this process run a few programs at a time, each wherever there is room.
+#[test]
+fn options_that_need_a_gpu() -> Result<()> {
+    for name in ["cpu", "interp"] {
+        let device = Device::open(name)?;
+        let x = numbers(&device, 256)?;
+        let mut out = device.empty::<f32>([256])?;
+        let (plain, stream) = (LaunchOptions::default(), device.stream()?);
+        for (options, part) in [
+            (plain.clone().cooperative(), "a cooperative launch all of its 4"),
+            (plain.clone().cluster([2, 1, 1]), "no clusters"),
+        ] {
+            let error = kernels::add(&x, &x, &mut out).launch_with(&options).expect_err("as a GPU would");
+            assert!(matches!(error, Error::InvalidLaunch { .. }), "{error}");
+            assert!(error.to_string().contains("`add`") && error.to_string().contains(part), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+            // Also in a graph, which would be launched later.
+            let captured = stream.capture(|s| kernels::add(&x, &x, &mut out).launch_with(&options.clone().stream(s)));
+            assert!(captured.is_err());
+        }
+        // One program waits for nobody, and a launch that may begin early need not.
+        let mut one = out.slice(0, 0..64)?;
+        kernels::add(&x, &x, &mut one).launch_with(&plain.clone().cooperative())?;
+        kernels::add(&x, &x, &mut out).launch_with(&plain.programmatic())?;
+        assert!(out.to_vec()?.iter().enumerate().all(|(i, v)| *v == 2.0 * i as f32));
+    }
+    Ok(())
+}
+
 on_stand_ins!(options [] cooperative_launches, dependent_launches, clusters);
 
 fn cooperative_launches(device: &Device) -> Result<()> {
