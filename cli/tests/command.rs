@@ -202,6 +202,7 @@ fn wrong_command_lines_name_the_nearest_choice() {
         (&["run", "add", "--device", "vgpu:sm_80a"], "vgpu:sm_80"),
         (&["run", "attention", "--variant", "casual"], "causal"),
         (&["kernals"], "kernels"),
+        (&["export"], "not provided: <KERNEL>"),
         (&["opt", "/nowhere/file.tile"], "cannot read"),
         (&[], "--help"),
     ] {
