@@ -9,7 +9,7 @@
 //! * the arguments of nested blocks and what they yield have the types that the owner asks for;
 //! * the function combined by `reduce_with` and `scan_with` is straight-line and works on scalars;
 //! * a layout is one of its tile's padded shape, and reaches every element; where all tiles have layouts, those of
-//!   each op keep the [rules](crate::layout::rules);
+//!   each op keep the [`crate::layout::rules`];
 //! * tensors that are only read are not written, and the reverse;
 //! * parameters and the grid are consistent.
 //!

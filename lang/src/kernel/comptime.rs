@@ -1,5 +1,5 @@
 //! Build-time parameters: what their types must do, and how tools that know a kernel only from
-//! [`KernelInfo`](super::KernelInfo) choose them by name.
+//! [`KernelInfo`] choose them by name.
 //!
 //! A parameter may have any type that can be hashed. Whether that type has a default, and whether it can be parsed, is found where the
 //! macro's code is compiled, by the choice of method: the traits for `Probe<T>` have bounds and are preferred, those
