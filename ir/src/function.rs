@@ -12,6 +12,9 @@ use crate::loc::{Loc, LocTable};
 use crate::ops::OpKind;
 use crate::types::{ScalarType, Shape, Type};
 
+/// How deep blocks may be nested, the kernel's body included: passes and code generators walk them by recursion.
+pub const MAX_NESTING: usize = 64;
+
 /// A value: a function or block argument, or a result of an op.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(u32);

@@ -3,8 +3,9 @@
 use tegula_ir::function::Function;
 use tegula_ir::layout::rules::{LaidOut, laid_out};
 use tegula_ir::ops::UnaryOp;
-use tegula_ir::pass::{PassManager, PassReport, Registry};
+use tegula_ir::pass::{PassError, PassManager, PassReport, Registry};
 use tegula_ir::passes::{OptLevel, default_pass_list};
+use tegula_ir::verify::verify;
 
 use crate::error::CodegenError;
 use crate::target::Architecture;
@@ -27,12 +28,14 @@ pub fn pass_list(architecture: &Architecture) -> String {
     )
 }
 
-/// Runs [`pass_list`] on a function without layouts. A function that has them is taken to be prepared.
+/// Runs [`pass_list`] on a function without layouts. A function that has them is taken to be prepared, and is only verified.
 ///
 /// # Errors
-/// If a pass refuses the function.
+/// If the function is not valid, or a pass refuses it.
 pub fn prepare(function: &mut Function, architecture: &Architecture) -> Result<Option<PassReport>, CodegenError> {
     if laid_out(function) != LaidOut::None {
+        let invalid = |diagnostics| PassError::Invalid { after: None, diagnostics, reproducer: None };
+        verify(function).map_err(invalid)?;
         return Ok(None);
     }
     let list = pass_list(architecture);

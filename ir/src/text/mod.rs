@@ -54,7 +54,7 @@ pub(crate) use lex::Token;
 pub use nearest::nearest;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use parse::cursor::Cursor;
-pub use parse::{MAX_NESTING, mnemonics, parse_function, parse_module};
+pub use parse::{mnemonics, parse_function, parse_module};
 pub use print::{LocStyle, PrintOptions, print_function, print_module};
 #[cfg(test)]
 mod tests;

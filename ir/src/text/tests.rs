@@ -1,7 +1,7 @@
 //! Round trips, and errors with their places.
 
 use super::*;
-use crate::function::{Function, ViewAccess};
+use crate::function::{Function, MAX_NESTING, ViewAccess};
 use crate::literal::Literal;
 use crate::ops::{OpKind, Values};
 use crate::types::{ScalarType, Type};
@@ -205,6 +205,7 @@ fn errors_in_modules() {
         ("kernel @f() dim(M = 1) { }", "t:1:13: error: `dim` is not part of a kernel's header; did you mean `dims`?"),
         ("kernel @f() num_warps(-1) { }", "t:1:23: error: -1 does not fit here, as a number of warps"),
         ("kernel @f() num_warps(1) num_warps(1) { }", "t:1:26: error: num_warps is defined twice"),
+        ("kernel @f() dims(A = 1, B = 2, A = 3) { }", "t:1:32: error: dim A is defined twice"),
         ("kernel @f(%x: f32, %x: f32) { }", "t:1:20: error: %x is defined twice"),
         ("kernel @f(%x: view<2d, f32>) { }", "t:1:28: error: expected an access, found `)`"),
         ("kernel @f(%x: view<2d, f32> wr) { }", "t:1:29: error: `wr` is not an access; one of read, write, read_write"),

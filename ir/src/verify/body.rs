@@ -3,7 +3,8 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::Verifier;
-use crate::function::{Block, Op, ParamKind, Value, ValueDef, ViewAccess};
+use crate::diag::Diagnostic;
+use crate::function::{Block, MAX_NESTING, Op, ParamKind, Value, ValueDef, ViewAccess};
 use crate::layout::Space;
 use crate::ops::infer::{check_type, result_types};
 use crate::ops::{Address, AxisSet, OpKind};
@@ -19,6 +20,8 @@ pub(super) struct Walk {
     defined: SecondaryMap<Value, bool>,
     /// Whether the walk is inside the function that a `reduce_with` or `scan_with` combines with.
     combining: Option<&'static str>,
+    /// Blocks around this place.
+    depth: usize,
 }
 
 /// The terminator that a block needs.
@@ -56,6 +59,7 @@ impl Verifier<'_> {
             visible: EntitySet::new(),
             defined: SecondaryMap::new(),
             combining: None,
+            depth: 0,
         };
         for p in &f.params {
             walk.define(p.value);
@@ -76,6 +80,12 @@ impl Verifier<'_> {
         if !walk.blocks.insert(block) {
             return self.error_at(loc, format!("{block} belongs to two ops"));
         }
+        if walk.depth == MAX_NESTING {
+            let error = Diagnostic::error(format!("blocks are nested more than {MAX_NESTING} deep"));
+            let help = "an early `return`, `break` or `continue` nests what follows it: join conditions with `||`";
+            return self.errors.push(error.at(f.locs.get(loc)).help(help));
+        }
+        walk.depth += 1;
         let mut here = Vec::new();
         for (i, &arg) in f.block(block).args.iter().enumerate() {
             if arg.as_u32() as usize >= f.num_values() {
@@ -121,6 +131,7 @@ impl Verifier<'_> {
         for value in here {
             walk.visible.remove(value);
         }
+        walk.depth -= 1;
     }
 
     /// Checks an op and its nested blocks.

@@ -2,7 +2,7 @@
 //! in `tests/filetests/verify`.
 
 use super::*;
-use crate::function::{Block, Op, Value};
+use crate::function::{Block, MAX_NESTING, Op, Value};
 use crate::layout::LinearLayout;
 use crate::ops::{OpKind, Values};
 use crate::text::parse_function;
@@ -153,4 +153,24 @@ fn two_kernels_of_one_name() {
     let e = verify_module(&m).unwrap_err();
     assert_eq!(e.len(), 1);
     assert_eq!(e[0].to_string(), "k:1:1: error: two kernels are named k");
+}
+
+#[test]
+fn blocks_nested_too_deep() {
+    let n = MAX_NESTING - 1;
+    let text = format!("kernel @k(%b: i1) {{\n{}{}return }}", "if %b {\n".repeat(n), "yield }\n".repeat(n));
+    let mut f = parse_function(&text, "k").unwrap();
+    assert_eq!(verify(&f), Ok(()));
+    let innermost = f.ops_in_order().into_iter().rfind(|&op| matches!(f.kind(op), OpKind::If { .. })).unwrap();
+    let (kind, loc) = (f.kind(innermost).clone(), f.op(innermost).loc);
+    let OpKind::If { cond, then_block, .. } = kind else { unreachable!() };
+    let blocks = [(); 2].map(|()| f.make_block([]));
+    for block in blocks {
+        f.append_op(block, OpKind::Yield { values: Values::new() }, [], loc);
+    }
+    f.append_op(then_block, OpKind::If { cond, then_block: blocks[0], else_block: blocks[1] }, [], loc);
+    f.block_mut(then_block).ops.swap(0, 1);
+    let errors = verify(&f).unwrap_err();
+    let message = "error: blocks are nested more than 64 deep; an early `return`";
+    assert!(errors.len() == 2 && errors[0].to_string().contains(message), "{errors:?}");
 }

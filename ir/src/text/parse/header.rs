@@ -107,7 +107,11 @@ impl Parser<'_, '_> {
                 "grid" => self.grid()?,
                 "dims" => {
                     while !self.cursor.at(')') {
+                        let pos = self.cursor.pos();
                         let name = self.cursor.name("the name of a dim")?;
+                        if self.f.dims.iter().any(|(before, _)| *before == name) {
+                            return Err(self.error(ParseErrorKind::Redefined(format!("dim {name}")), pos));
+                        }
                         self.cursor.expect('=')?;
                         let size = self.cursor.integer("the size of a dim")?;
                         self.f.dims.push((name, size));

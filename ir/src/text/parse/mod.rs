@@ -24,13 +24,10 @@ use self::cursor::Cursor;
 use self::ops::Types;
 use super::error::{ParseError, ParseErrorKind};
 use super::lex::{Pos, Token, ValueName};
-use crate::function::{Block, Function, Module, Value};
+use crate::function::{Block, Function, MAX_NESTING, Module, Value};
 use crate::loc::SourceLoc;
 use crate::ops::{OpKind, Values, infer};
 use crate::types::{LayoutRef, Type};
-
-/// How deep blocks may be nested in a text.
-pub const MAX_NESTING: usize = 64;
 
 pub(crate) type PResult<T> = Result<T, Box<ParseError>>;
 
