@@ -147,6 +147,9 @@ pub struct OptArgs {
     /// Write the IR after each pass into this folder.
     #[arg(long, value_name = "DIR")]
     pub dump: Option<PathBuf>,
+    /// Where a pass fails, write the IR before it and the passes that are left into this folder, as a file for `tegula opt`.
+    #[arg(long, value_name = "DIR")]
+    pub reproducer: Option<PathBuf>,
     /// Print the time of each pass to standard error.
     #[arg(long)]
     pub timings: bool,

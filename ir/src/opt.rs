@@ -132,4 +132,23 @@ mod tests {
         assert!(matches!(e, OptError::Passes(_)));
         assert!(run("; passes: no_such_pass\nkernel @a() { return }", Some("")).is_ok());
     }
+
+    #[test]
+    fn a_failure_is_reproduced_from_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = |passes: Option<&str>| OptOptions {
+            passes: passes.map(str::to_owned),
+            reproducers: Some(folder.path().to_owned()),
+            ..OptOptions::default()
+        };
+        let text = "kernel @k(%x: view<1d, f32> read_write) {\n  %z = constant 0 : i64\n  %t = load %x[%z] : tile<4xf32>\n  \
+                    store %t, %x[%z]\n  return\n}\n";
+        let run = |text: &str, passes| opt(text, "t.tile", &Registry::builtin(), &options(passes));
+        let error = run(text, Some("canonicalize,assign-layouts{lanes=48},dce")).unwrap_err();
+        let file = folder.path().join("k-assign-layouts.tile");
+        let note = format!("reproduce with `tegula opt {}`", file.display());
+        assert!(error.diagnostics()[0].notes.iter().any(|(_, n)| *n == note), "{error}");
+        let again = run(&std::fs::read_to_string(file).unwrap(), None).unwrap_err();
+        assert_eq!(again.to_string(), error.to_string());
+    }
 }

@@ -24,7 +24,7 @@ pub fn run(args: &OptArgs) -> Result<()> {
         locs: if args.locations { LocStyle::Inline } else { LocStyle::None },
         print_after: args.print_after.clone(),
         dump: args.dump.clone(),
-        reproducers: None,
+        reproducers: args.reproducer.clone(),
     };
     let output = opt(&text, &file, &Registry::builtin(), &options).map_err(|e| {
         let rendered: Vec<_> = e.diagnostics().iter().map(|d| d.render()).collect();

@@ -50,8 +50,8 @@ pub const INFO: PassInfo = PassInfo {
     },
 };
 
-/// A hint asks for what the author measured; beyond this it is a mistake.
-const MAX_HINTED_OPS: u64 = 16384;
+/// A hint asks for what the author measured; beyond this it is a mistake, as it is in the pass's option.
+const MAX_OPS: u64 = 16384;
 
 impl Pass for Unroll {
     fn name(&self) -> &'static str {
@@ -119,8 +119,8 @@ impl Unroll {
             _ => None,
         };
         let (full, factor, max_ops) = match hints.unroll {
-            Some(n) => (u64::from(n), n, MAX_HINTED_OPS),
-            None if innermost => (self.full, self.factor, self.max_ops),
+            Some(n) => (u64::from(n), n, MAX_OPS),
+            None if innermost => (self.full, self.factor, self.max_ops.min(MAX_OPS)),
             None => return None,
         };
         let fits = |times: i128| times * i128::from(size) <= i128::from(max_ops);
