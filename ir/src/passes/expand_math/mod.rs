@@ -15,8 +15,8 @@
 //!
 //! A target's own approximations come in by options: functions named in `native` are within their bound on the
 //! target and stay (`exp` also builds on a native `exp2`); functions named in `approx` stay where the op is marked
-//! `fast`, and others marked `fast` are built on them. `sin`, `cos` and `tan` marked `fast` are within their bound
-//! up to magnitudes of 65536 (`f64`: 2^20); `gelu` marked `fast` is the tanh form, by definition.
+//! `fast`, and others marked `fast` are built on them. `sin`, `cos` and `tan` marked `fast` reduce their argument in a
+//! shorter way; `gelu` marked `fast` is the tanh form, by definition.
 //!
 //! Largest errors in units in the last place:
 //!

@@ -1,6 +1,6 @@
 //! Errors of the expansions, measured on the host against `f64` functions; and the emitted IR against the host.
 
-use super::bounds;
+use super::bounds::{self, FastBound};
 use super::ops::{MathOps, Width};
 use super::{ExpandMath, binary, is_expanded, unary};
 use crate::builder::Builder;
@@ -15,7 +15,11 @@ use crate::types::ScalarType;
 /// Defines an evaluator of expansions on host numbers.
 macro_rules! host {
     ($name:ident, $f:ty, $i:ty, $u:ty, $wide:ty, $width:expr) => {
-        struct $name;
+        #[derive(Default)]
+        struct $name {
+            /// On which side the approximations err, a bit each.
+            sides: u32,
+        }
 
         impl MathOps for $name {
             type F = $f;
@@ -107,8 +111,10 @@ macro_rules! host {
             fn native(&self, _: UnaryOp) -> bool {
                 false
             }
-            fn approximate(&mut self, op: UnaryOp, _: $f) -> $f {
-                panic!("{op}")
+            fn approximate(&mut self, op: UnaryOp, x: $f) -> $f {
+                let up = self.sides & 1 != 0;
+                self.sides >>= 1;
+                instruction(op, x.into(), up) as $f
             }
         }
     };
@@ -120,10 +126,10 @@ fn expanded() -> impl Iterator<Item = UnaryOp> {
     UnaryOp::ALL.iter().copied().filter(|&op| is_expanded(op))
 }
 
-/// Points of a measurement: 10⁷ a function where `TEGULA_FULL_MATH` is set, a thinner slice by default.
-fn points() -> u64 {
-    if std::env::var_os("TEGULA_FULL_MATH").is_some() { 10_000_000 } else { 60_000 }
-}
+/// Arguments of a function of `f32` that are measured, besides the delicate ones.
+const F32_POINTS: u64 = 10_000_000;
+/// The same of `f64`, whose reference is hardly more exact than what is measured.
+const F64_POINTS: u64 = 500_000;
 
 /// Bit patterns spread over all of `bits` bits: an odd stride with a start that differs by function.
 fn patterns(bits: u32, n: u64, salt: u64) -> impl Iterator<Item = u64> {
@@ -198,9 +204,9 @@ fn f32_errors_are_within_their_bounds() {
     for (salt, op) in expanded().enumerate() {
         let mut worst = Worst::new();
         let reference = float::unary(op, false);
-        let inputs = patterns(32, points(), salt as u64).map(|b| f32::from_bits(b as u32));
+        let inputs = patterns(32, F32_POINTS, salt as u64).map(|b| f32::from_bits(b as u32));
         for x in inputs.chain(corners().into_iter().map(|v| v as f32)) {
-            let got = unary(&mut Host32, op, x, false, &[], false);
+            let got = unary(&mut Host32::default(), op, x, false, &[], false);
             let exact = reference(x.into());
             worst.see(error(FloatFormat::F32, got.into(), exact), &[x.into()], got.into(), exact);
         }
@@ -209,17 +215,30 @@ fn f32_errors_are_within_their_bounds() {
     assert!(good, "see the output for the functions above their bounds");
 }
 
+/// Not expanded: a square root and a division, both correctly rounded on every target.
+#[test]
+fn rsqrt_is_two_roundings() {
+    let reference = float::unary(UnaryOp::Rsqrt, false);
+    let mut worst = Worst::new();
+    for x in patterns(32, F32_POINTS, 0).map(|b| f32::from_bits(b as u32)) {
+        let (got, exact) = (1.0 / x.sqrt(), reference(x.into()));
+        worst.see(error(FloatFormat::F32, got.into(), exact), &[x.into()], got.into(), exact);
+    }
+    assert!(worst.check("rsqrt", bounds::unary(UnaryOp::Rsqrt).map_or(0.0, |b| b.f32)));
+}
+
 #[test]
 fn f64_errors_are_within_their_bounds() {
     let mut good = true;
     for (salt, op) in expanded().enumerate() {
         let mut worst = Worst::new();
         let reference = float::unary(op, false);
-        let inputs = patterns(64, points() / 4, salt as u64).map(f64::from_bits);
-        let middle = patterns(52, points() / 4, salt as u64).map(|b| f64::from_bits((b << 12 >> 4) + (0x3b0u64 << 52)));
+        let inputs = patterns(64, F64_POINTS / 4, salt as u64).map(f64::from_bits);
+        let middle =
+            patterns(52, F64_POINTS / 4, salt as u64).map(|b| f64::from_bits((b << 12 >> 4) + (0x3b0u64 << 52)));
         for x in inputs.chain(middle).chain(corners()) {
             for x in [x, -x] {
-                let got = unary(&mut Host64, op, x, false, &[], false);
+                let got = unary(&mut Host64::default(), op, x, false, &[], false);
                 let exact = reference(x);
                 worst.see(error(FloatFormat::F64, got, exact), &[x], got, exact);
             }
@@ -238,13 +257,82 @@ fn every_f16_argument_gives_nearly_the_correctly_rounded_result() {
             let mut worst = Worst::new();
             for bits in 0..=u64::from(u16::MAX) {
                 let x = format.decode(bits);
-                let got = format.round(unary(&mut Host32, op, x as f32, false, &[], false).into());
+                let got = format.round(unary(&mut Host32::default(), op, x as f32, false, &[], false).into());
                 let exact = reference(x);
                 worst.see(error(format, got, exact), &[x], got, exact);
             }
             assert!(worst.check(&format!("{op} {t}"), bounds::SIXTEEN_BIT));
         }
     }
+}
+
+/// What an instruction may give that errs as far as its vendor allows: the sections of the PTX ISA that
+/// [`bounds::fast`] names; AMD's are within one unit.
+fn instruction(op: UnaryOp, x: f64, up: bool) -> f64 {
+    let exact = float::unary(op, false)(x);
+    let error = match op {
+        UnaryOp::Exp2 => 2.0 * unit(FloatFormat::F32, exact),
+        UnaryOp::Log2 => 2f64.powi(-22) * exact.abs().max(1.0),
+        UnaryOp::Recip => unit(FloatFormat::F32, exact),
+        UnaryOp::Sin | UnaryOp::Cos if x.abs() <= std::f64::consts::TAU => 2f64.powf(-20.5),
+        UnaryOp::Sin | UnaryOp::Cos => 2f64.powf(-14.7),
+        UnaryOp::Tanh => 2f64.powi(-11) * exact.abs(),
+        _ => panic!("{op}"),
+    };
+    if !exact.is_finite() || (exact == 0.0 && !matches!(op, UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos)) {
+        return exact;
+    }
+    if up { exact + error } else { exact - error }
+}
+
+/// What a target approximates: nothing (the CPU), AMD GPUs, NVIDIA GPUs. Those that differ for the function.
+fn approximations(op: UnaryOp) -> &'static [&'static [UnaryOp]] {
+    use UnaryOp::{Cos, Exp2, Gelu, Log2, Recip, Sin, Tan, Tanh};
+    const AMD: &[UnaryOp] = &[Exp2, Log2, Recip, Sin, Cos];
+    const NVIDIA: &[UnaryOp] = &[Exp2, Log2, Recip, Sin, Cos, Tanh];
+    match op {
+        Tanh => &[AMD, NVIDIA],
+        Sin | Cos | Tan | Gelu => &[&[], NVIDIA],
+        _ => &[NVIDIA],
+    }
+}
+
+/// The error of a fast variant in units in the last place, where it is beyond the absolute error allowed.
+fn fast_error(bound: FastBound, got: f64, exact: f64) -> f64 {
+    if (got - exact).abs() <= bound.absolute { 0.0 } else { error(FloatFormat::F32, got, exact) }
+}
+
+#[test]
+fn fast_variants_are_within_their_bounds() {
+    let mut good = true;
+    for (salt, op) in expanded().enumerate() {
+        let bound = bounds::fast(op).unwrap();
+        let reference = float::unary(op, true);
+        // Those without a variant are the same, and measured above.
+        let points = if bounds::has_fast(op) { F32_POINTS } else { 1000 };
+        for approx in approximations(op) {
+            let mut worst = Worst::new();
+            let inputs = patterns(32, points, salt as u64).map(|b| f32::from_bits(b as u32));
+            let halves = (0..=u16::MAX).map(|b| half::f16::from_bits(b).to_f32());
+            let corners = corners().into_iter().map(|v| v as f32);
+            for (i, x) in inputs.chain(halves).chain(corners).enumerate() {
+                // Subnormal arguments may count as zero.
+                if x.is_subnormal() || f64::from(x.abs()) > bound.domain {
+                    continue;
+                }
+                let exact = reference(x.into());
+                // Each approximation errs to either side.
+                let got = unary(&mut Host32 { sides: i as u32 }, op, x, true, approx, true);
+                worst.see(fast_error(bound, got.into(), exact), &[x.into()], got.into(), exact);
+                if !bounds::has_fast(op) {
+                    let plain = unary(&mut Host32::default(), op, x, false, &[], false);
+                    assert!(got.to_bits() == plain.to_bits() || got.is_nan() && plain.is_nan(), "{op}({x:e})");
+                }
+            }
+            good &= worst.check(&format!("{op} fast"), bound.units);
+        }
+    }
+    assert!(good, "see the output for the functions above their bounds");
 }
 
 #[test]
@@ -262,7 +350,7 @@ fn functions_of_two_arguments_are_within_their_bounds() {
             state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(11);
             state >> 11
         };
-        let moderate = (0..points()).map(move |_| {
+        let moderate = (0..F32_POINTS).map(move |_| {
             let spread = 1 << (random() % 8);
             let mut number = || {
                 let exponent = 1023 + random() % (2 * spread) - spread;
@@ -270,11 +358,14 @@ fn functions_of_two_arguments_are_within_their_bounds() {
             };
             (number(), number())
         });
-        for (a, b) in pairs.chain(moderate) {
+        for (i, (a, b)) in pairs.chain(moderate).enumerate() {
             let (x, y) = (a as f32, b as f32);
-            let (got, exact) = (binary(&mut Host32, op, x, y), reference(x.into(), y.into()));
+            let (got, exact) = (binary(&mut Host32::default(), op, x, y), reference(x.into(), y.into()));
             w32.see(error(FloatFormat::F32, got.into(), exact), &[x.into(), y.into()], got.into(), exact);
-            let (got, exact) = (binary(&mut Host64, op, a, b), reference(a, b));
+            if i as u64 >= F64_POINTS {
+                continue;
+            }
+            let (got, exact) = (binary(&mut Host64::default(), op, a, b), reference(a, b));
             w64.see(error(FloatFormat::F64, got, exact), &[a, b], got, exact);
         }
         let bound = bounds::binary(op).unwrap();
@@ -314,7 +405,7 @@ fn the_emitted_code_computes_what_is_measured() {
         let HostArg::Tensor(out) = &args[0] else { unreachable!() };
         for (x, bytes) in inputs.iter().zip(out.data.chunks(4)) {
             let got = f32::from_le_bytes(bytes.try_into().unwrap());
-            let host = unary(&mut Host32, op, *x, false, &[], false);
+            let host = unary(&mut Host32::default(), op, *x, false, &[], false);
             assert!(
                 got.to_bits() == host.to_bits() || (got.is_nan() && host.is_nan()),
                 "{op}({x:e}): {got:e}, {host:e}"
