@@ -85,10 +85,10 @@ fn gelu(x: f64) -> f64 {
     0.5 * x * (libm::erfc(z) - correction)
 }
 
-/// `x/2 * (1 + tanh(sqrt(2/π) * (x + 0.044715 x³)))`.
+/// `x/2 * (1 + tanh(sqrt(2/π) * (x + 0.044715 x³)))`, by `1 + tanh(u) = 2 sigmoid(2u)`, which does not cancel.
 fn gelu_tanh(x: f64) -> f64 {
     let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
-    0.5 * x * (1.0 + libm::tanh(inner))
+    x * sigmoid(2.0 * inner)
 }
 
 /// The predicates `is_nan`, `is_inf` and `is_finite`.
@@ -106,7 +106,7 @@ pub fn predicate(op: UnaryOp) -> fn(f64) -> bool {
 
 /// A two-operand function.
 ///
-/// `floor_div` is the rounded quotient, rounded down; `floor_rem` is C's `fmod` moved by one divisor where its
+/// `floor_div` is the exact quotient, rounded down; `floor_rem` is C's `fmod` moved by one divisor where its
 /// sign differs from the divisor's, and a zero result has the divisor's sign.
 ///
 /// # Panics
@@ -118,7 +118,7 @@ pub fn binary(op: BinaryOp) -> fn(f64, f64) -> f64 {
         BinaryOp::Mul => |a, b| a * b,
         BinaryOp::Div => |a, b| a / b,
         BinaryOp::Rem => |a, b| a % b,
-        BinaryOp::FloorDiv => |a, b| (a / b).floor(),
+        BinaryOp::FloorDiv => floor_div,
         BinaryOp::FloorRem => floor_rem,
         BinaryOp::Min => min,
         BinaryOp::Max => max,
@@ -141,6 +141,14 @@ pub fn min(a: f64, b: f64) -> f64 {
 /// IEEE 754-2019 `maximumNumber`.
 pub fn max(a: f64, b: f64) -> f64 {
     if a.is_nan() || b > a || (a == b && b.is_sign_positive()) { b } else { a }
+}
+
+/// Where the rounding of the quotient reaches an integer above the exact one, or a zero, the exact remainder gives it away
+/// by its sign.
+fn floor_div(a: f64, b: f64) -> f64 {
+    let floor = (a / b).floor();
+    let remainder = libm::fma(-floor, b, a);
+    if remainder.abs() > 0.0 && (remainder < 0.0) != (b < 0.0) { floor - 1.0 } else { floor }
 }
 
 fn floor_rem(a: f64, b: f64) -> f64 {
