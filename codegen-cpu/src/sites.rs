@@ -1,6 +1,7 @@
 //! What a launcher must know of a compiled kernel: its ops that call back, resolved to what the callbacks need.
 
 use tegula_artifact::cpu::{CpuInfo, PrintArg, Site};
+use tegula_codegen::symbol::symbol_name;
 use tegula_ir::Function;
 use tegula_ir::ops::OpKind;
 use tegula_ir::types::Type;
@@ -11,7 +12,7 @@ use crate::plan::memory::{Origin, origin};
 /// What is known of a lowered kernel.
 pub(crate) fn info(func: &Function, lowered: &Lowered, checks_pointers: bool) -> CpuInfo {
     CpuInfo {
-        symbol: func.name.clone(),
+        symbol: symbol_name(&func.name),
         sites: lowered.sites.iter().map(|s| site(func, s)).collect(),
         arena_bytes: lowered.arena_bytes,
         uses_pointers: uses_pointers(func),

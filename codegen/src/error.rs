@@ -60,6 +60,22 @@ pub enum CodegenError {
         target: String,
     },
 
+    /// A kernel takes more arguments than a launch can pass.
+    #[error(
+        "kernel `{kernel}` takes {needed} bytes of arguments, but a launch on {target} passes at most {limit}; a tensor of \
+         rank r takes 8 + 16 r: put several into one with a further axis"
+    )]
+    Arguments {
+        /// The kernel.
+        kernel: String,
+        /// Bytes needed.
+        needed: u32,
+        /// The target's limit in bytes.
+        limit: u32,
+        /// The target's name.
+        target: String,
+    },
+
     /// A launch option is out of the target's range.
     #[error("{option} = {value} is not possible on {target}: {reason}")]
     InvalidOption {

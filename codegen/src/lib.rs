@@ -6,6 +6,7 @@
 //! | [`session`] | LLVM contexts, diagnostics, target machines, optimisation, emission, line tables |
 //! | [`elementwise`] | arithmetic and conversions of Tile IR, exact on every target |
 //! | [`emit`] | an untyped layer over inkwell's builder |
+//! | [`symbol`] | names of kernels in emitted code |
 //! | [`target`] | capability tables: what an architecture has, as data |
 //!
 //! Without the feature `llvm` only the tables are there.
@@ -18,6 +19,7 @@ pub mod emit;
 pub mod gpu;
 #[cfg(feature = "llvm")]
 pub mod session;
+pub mod symbol;
 pub mod target;
 
 #[cfg(feature = "llvm")]

@@ -34,6 +34,7 @@ use smallvec::SmallVec;
 use tegula_codegen::CodegenError;
 use tegula_codegen::elementwise::register_type;
 use tegula_codegen::emit::{MemoryFlags, Ty, Val};
+use tegula_codegen::symbol::symbol_name;
 use tegula_ir::function::{Function, Op, ParamKind, Value, ViewSpec};
 use tegula_ir::ops::{BinaryOp, OpKind};
 use tegula_ir::passes::expand_math::is_expanded;
@@ -136,7 +137,7 @@ pub fn lower<'c>(
     check(func)?;
     let pointer = context.ptr_type(inkwell::AddressSpace::default());
     let ty = context.i32_type().fn_type(&[pointer.into(); abi::PARAMETERS], false);
-    let function = module.add_function(&func.name, ty, None);
+    let function = module.add_function(&symbol_name(&func.name), ty, None);
     let bits = (target.vector_bytes * 8).to_string();
     for (key, value) in [("prefer-vector-width", &*bits), ("min-legal-vector-width", &*bits)] {
         function

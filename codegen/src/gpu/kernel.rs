@@ -14,6 +14,7 @@ use crate::elementwise::{memory_type, register_type};
 use crate::emit::{Emitter, GLOBAL, Ty, Val};
 use crate::error::CodegenError;
 use crate::session::{LineTable, Session, SourceLocation};
+use crate::symbol::symbol_name;
 
 /// The arguments that a parameter becomes: each with its component and type.
 fn components<'c>(e_context: &'c inkwell::context::Context, kind: &ParamKind) -> Vec<(Component, Ty<'c>)> {
@@ -46,7 +47,8 @@ fn components<'c>(e_context: &'c inkwell::context::Context, kind: &ParamKind) ->
 /// Lowers `function` into `module` as a kernel, with source lines if asked for.
 ///
 /// # Errors
-/// If an op is not supported on the target, a tile has no layout, or the kernel needs more shared memory than there is.
+/// If an op is not supported on the target, a tile has no layout, or the kernel needs more shared memory than there is or
+/// takes more arguments than a launch can pass.
 pub fn lower_kernel<'c>(
     session: &'c Session,
     module: &Module<'c>,
@@ -75,7 +77,17 @@ pub fn lower_kernel<'c>(
         }
     }
 
-    let llvm_function = module.add_function(&function.name, context.void_type().fn_type(&types, false), None);
+    if offset > arch.max_argument_bytes {
+        return Err(CodegenError::Arguments {
+            kernel: function.name.clone(),
+            needed: offset,
+            limit: arch.max_argument_bytes,
+            target: arch.name.to_owned(),
+        });
+    }
+
+    let symbol = symbol_name(&function.name);
+    let llvm_function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
     let e = Emitter::new(context, module, llvm_function);
     target.declare_kernel(&e, llvm_function, threads);
     annotate_pointers(&e, function, &params);
@@ -90,7 +102,7 @@ pub fn lower_kernel<'c>(
     bind_params(&mut lowering, &params);
     let (static_shared, dynamic_shared) = lowering.run()?;
     Ok(KernelInfo {
-        name: function.name.clone(),
+        name: symbol,
         threads,
         num_warps: threads / arch.warp_size,
         params,

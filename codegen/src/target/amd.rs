@@ -33,6 +33,8 @@ const CDNA: Architecture = Architecture {
     max_threads: 1024,
     max_shared_bytes: 64 * KIB,
     max_static_shared_bytes: 64 * KIB,
+    // Of the language's own: the packet that launches a kernel points to its arguments.
+    max_argument_bytes: 64 * KIB,
     max_access_bytes: 16,
     shared_banks: 32,
     shared_bank_bytes: 4,

@@ -117,6 +117,8 @@ pub struct Architecture {
     pub max_shared_bytes: u32,
     /// Most bytes of shared memory that can be declared statically; the rest is asked for at launch.
     pub max_static_shared_bytes: u32,
+    /// Most bytes of arguments that a launch passes.
+    pub max_argument_bytes: u32,
     /// Widest access of one thread to global or shared memory.
     pub max_access_bytes: u32,
     /// Banks of shared memory.

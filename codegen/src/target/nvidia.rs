@@ -1,5 +1,6 @@
 //! NVIDIA architectures. Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute
-//! Capability"; PTX ISA 8.x, the "Target ISA Notes" of `cvt`, `atom`, `min`/`max` and `fma`.
+//! Capability"; PTX ISA 8.x, the "Target ISA Notes" of `cvt`, `atom`, `min`/`max` and `fma`, and "Kernel Function
+//! Parameters".
 
 use tegula_ir::ops::UnaryOp;
 
@@ -8,6 +9,9 @@ use super::Element::{BF16, F8E4M3, F8E5M2, F16, F32, F64};
 use super::{Architecture, AtomicOp, Element, Family, INTEGER_ATOMICS};
 
 const KIB: u32 = 1024;
+
+/// From PTX version 8.1 and sm_70 on.
+const LARGE_ARGUMENTS: u32 = 32764;
 
 const FLOAT_ATOMICS: &[(AtomicOp, Element)] = &[(Add, F16), (Add, F32), (Add, F64)];
 
@@ -28,6 +32,8 @@ const BASE: Architecture = Architecture {
     max_threads: 1024,
     max_shared_bytes: 99 * KIB,
     max_static_shared_bytes: 48 * KIB,
+    // With PTX of versions before 8.1.
+    max_argument_bytes: 4352,
     max_access_bytes: 16,
     shared_banks: 32,
     shared_bank_bytes: 4,
@@ -52,6 +58,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         name: "sm_89",
         description: "Ada (RTX 40, L4, L40)",
         features: "+ptx81",
+        max_argument_bytes: LARGE_ARGUMENTS,
         conversions: &[CONVERSIONS, CONVERSIONS_FP8],
         ..BASE
     },
@@ -59,6 +66,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         name: "sm_90a",
         description: "Hopper (H100, H200)",
         features: "+ptx83",
+        max_argument_bytes: LARGE_ARGUMENTS,
         max_shared_bytes: 227 * KIB,
         conversions: &[CONVERSIONS, CONVERSIONS_FP8],
         atomics: &[INTEGER_ATOMICS, FLOAT_ATOMICS, &[(Add, BF16)]],
