@@ -62,6 +62,10 @@ impl NativeOps for Amdgpu {
         Some(convert::convert(e, self, Conversion::nearest(ScalarType::F32, ty), y))
     }
 
+    fn has_fma(&self, ty: ScalarType) -> bool {
+        ty == ScalarType::F16
+    }
+
     fn convert<'c>(&self, e: &Emitter<'c, '_>, conversion: Conversion, x: Val<'c>) -> Option<Val<'c>> {
         let Conversion { from, to, rounding, saturate } = conversion;
         let native = element(from).zip(element(to)).is_some_and(|(from, to)| self.architecture.converts(from, to));

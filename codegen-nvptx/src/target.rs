@@ -51,6 +51,10 @@ impl NativeOps for Nvptx {
         Some(convert::convert(e, self, Conversion::nearest(ScalarType::F32, ty), y))
     }
 
+    fn has_fma(&self, _: ScalarType) -> bool {
+        true
+    }
+
     fn convert<'c>(&self, e: &Emitter<'c, '_>, conversion: Conversion, x: Val<'c>) -> Option<Val<'c>> {
         let Conversion { from, to, rounding, saturate } = conversion;
         let native = element(from).zip(element(to)).is_some_and(|(from, to)| self.architecture.converts(from, to));

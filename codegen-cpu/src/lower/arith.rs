@@ -191,15 +191,14 @@ impl<'c> Lowering<'_, 'c, '_> {
 
     fn fma(&self, t: ScalarType, x: Val<'c>, y: Val<'c>, z: Val<'c>) -> Val<'c> {
         if !is_half(t) {
-            return arith::fma(&self.b, t, x, y, z);
+            return arith::fma(&self.b, &Generic, t, x, y, z);
         }
-        // The product is exact in f64, the sum of 16-bit floats nearly always: one rounding that counts.
         let wide = |v| {
             let v = self.widen(t, v);
             let to = self.b.type_like(v, self.b.context.f64_type());
             self.b.cast(inkwell::values::InstructionOpcode::FPExt, v, to)
         };
-        let sum = self.b.fma(wide(x), wide(y), wide(z));
+        let sum = arith::fma_to_odd(&self.b, wide(x), wide(y), wide(z));
         self.convert_nearest(ScalarType::F64, t, sum)
     }
 

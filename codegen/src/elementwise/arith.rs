@@ -239,7 +239,13 @@ fn shift<'c>(e: &Emitter<'c, '_>, op: BinaryOp, signed: bool, a: Val<'c>, b: Val
         None => e.binop(opcode, a, b),
         // The select hides the poison of the shift that is not taken only if the amount is made safe as well.
         Some(in_range) => {
-            let amount = e.select(in_range, b, e.int_like(b, 0));
+            // In 64 bits by a minimum: a select LLVM 22 turns into PTX's own shift, whose amount has 32 bits, and then the
+            // upper half of the amount is not looked at.
+            let amount = if bits == 64 {
+                e.intrinsic("llvm.umin", &[b.get_type()], &[b, e.int_like(b, 63)])
+            } else {
+                e.select(in_range, b, e.int_like(b, 0))
+            };
             e.select(in_range, e.binop(opcode, a, amount), e.int_like(a, 0))
         }
     }
@@ -359,8 +365,40 @@ pub fn int_predicate(op: CmpOp, signed: bool) -> IntPredicate {
 }
 
 /// `a * b + c`: one rounding for floats, wrapping for integers.
-pub fn fma<'c>(e: &Emitter<'c, '_>, ty: ScalarType, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> Val<'c> {
-    if ty.is_float() { e.fma(a, b, c) } else { e.add(e.mul(a, b), c) }
+pub fn fma<'c>(
+    e: &Emitter<'c, '_>,
+    native: &dyn NativeOps,
+    ty: ScalarType,
+    a: Val<'c>,
+    b: Val<'c>,
+    c: Val<'c>,
+) -> Val<'c> {
+    match ty {
+        ScalarType::F16 | ScalarType::BF16 if !native.has_fma(ty) => {
+            let wide = |v| convert(e, native, Conversion::nearest(ty, ScalarType::F64), v);
+            let sum = fma_to_odd(e, wide(a), wide(b), wide(c));
+            convert(e, native, Conversion::nearest(ScalarType::F64, ty), sum)
+        }
+        ty if ty.is_float() => e.fma(a, b, c),
+        _ => e.add(e.mul(a, b), c),
+    }
+}
+
+/// `a * b + c` of 16-bit floats in `f64`, rounded to odd: the product is exact, and the last bit of the sum remembers whether
+/// something was cut off, so that the rounding to 16 bits that follows is as good as the only one.
+pub fn fma_to_odd<'c>(e: &Emitter<'c, '_>, a: Val<'c>, b: Val<'c>, c: Val<'c>) -> Val<'c> {
+    let product = e.fmul(a, b);
+    let sum = e.fadd(product, c);
+    // Knuth's two-sum: the exact error of the addition.
+    let part = e.fsub(sum, product);
+    let error = e.fadd(e.fsub(product, e.fsub(sum, part)), e.fsub(c, part));
+    let (zero, bits) = (e.float_like(sum, 0.0), e.to_bits(sum));
+    let even = e.icmp(EQ, e.and(bits, e.int_like(bits, 1)), e.int_like(bits, 0));
+    let cut = e.and(e.fcmp(ONE, error, zero), even);
+    // Away from zero where the error has the sum's sign, else towards zero; both neighbours are odd.
+    let differs = e.xor(e.fcmp(OGT, error, zero), e.fcmp(OGT, sum, zero));
+    let step = e.select(differs, e.int_like(bits, -1), e.int_like(bits, 1));
+    e.bitcast(e.select(cut, e.add(bits, step), bits), sum.get_type())
 }
 
 /// A constant of an element type from its literal.

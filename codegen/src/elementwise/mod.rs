@@ -34,6 +34,12 @@ pub trait NativeOps {
         None
     }
 
+    /// Whether a fused multiply-add of a 16-bit float type is an instruction.
+    fn has_fma(&self, ty: ScalarType) -> bool {
+        let _ = ty;
+        false
+    }
+
     /// A conversion between float types.
     fn convert<'c>(&self, e: &Emitter<'c, '_>, conversion: Conversion, x: Val<'c>) -> Option<Val<'c>> {
         let _ = (e, conversion, x);

@@ -35,7 +35,7 @@ impl<'c> Lowering<'_, 'c, '_> {
             }
             OpKind::Fma { a, b, c } => {
                 let ty = self.number(*a);
-                self.map([*a, *b, *c], result, |this, [a, b, c]| Ok(arith::fma(&this.e, ty, a, b, c)))
+                self.map([*a, *b, *c], result, |this, [a, b, c]| Ok(arith::fma(&this.e, this.target, ty, a, b, c)))
             }
             OpKind::Cast { x, to, rounding, saturate } => {
                 let conversion =
