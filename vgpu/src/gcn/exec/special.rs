@@ -135,7 +135,8 @@ pub(super) fn div_scale<F: Scaled>(cx: &mut Cx<'_>, i: &Inst) {
             let reciprocal = F::quotient_is_denormal(F::one(), d);
             let quotient = F::quotient_is_denormal(n, d);
             match (reciprocal, quotient) {
-                (true, true) => (if F::same(s, d) { F::scaled(s, F::SCALE) } else { s }, true),
+                // The documents have the denominator scaled up here too, where it would overflow.
+                (true, true) => (if F::same(s, d) { F::scaled(s, -F::SCALE) } else { s }, true),
                 (true, false) => (F::scaled(s, -F::SCALE), false),
                 (false, true) => (if F::same(s, n) { F::scaled(s, F::SCALE) } else { s }, true),
                 _ if F::exponent(n) <= F::TINY => (F::scaled(s, F::SCALE), false),
