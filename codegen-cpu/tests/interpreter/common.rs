@@ -39,11 +39,6 @@ impl Values {
             _ => Literal::Int((r % 15) as i64),
         }
     }
-
-    /// Any bits.
-    pub fn any(&mut self, t: ScalarType) -> Literal {
-        eval::from_bits(t, self.next())
-    }
 }
 
 /// A row-major tensor of given values.

@@ -1,7 +1,8 @@
 //! Kernels of every kind, at sizes that do not fit, against the interpreter.
 
-use crate::common::{check, check_exact, tensor, zeros};
-use tegula_ir::exec::HostArg;
+use crate::common::{check, check_exact, parse, tensor, zeros};
+use tegula_codegen_cpu::{CpuExecutor, CpuOptions};
+use tegula_ir::exec::{Executor, HostArg};
 use tegula_ir::literal::Literal;
 use tegula_ir::types::ScalarType::*;
 
@@ -159,4 +160,40 @@ fn large_outputs() {
         [(rows as u32).div_ceil(16) * 4, 1, 1],
         &[HostArg::Tensor(x), zeros(F32, &[rows, columns])],
     );
+}
+
+/// Sums, products of matrices and functions give the same bits on any number of threads, and prints the same text.
+#[test]
+fn the_number_of_threads_makes_no_difference() {
+    let kernel = parse(
+        "kernel @mix(%a: view<2d, f32> read, %b: view<2d, f32> read, %o: view<2d, f32> write) grid(%o = [8, 24]) {
+           %pid = program_id 0 : i64
+           %eight = constant 8 : i64
+           %zero = constant 0 : i64
+           %r = mul %pid, %eight : i64
+           %x = load %a[%r, %zero] : tile<8x40xf32>
+           %y = load %b[%zero, %zero] : tile<40x24xf32>
+           %init = constant 0.0 : tile<8x24xf32>
+           %d = dot %x, %y, %init : tile<8x24xf32>
+           %e = tanh %d : tile<8x24xf32>
+           %s = reduce sum %e axes [1] : tile<8xf32>
+           print \"sums\", %s
+           %c = scan sum %e axis 1 : tile<8x24xf32>
+           store %c, %o[%r, %zero]
+           return
+         }",
+    );
+    let rows = 203;
+    let args = [tensor(F32, &[rows, 37], 5), tensor(F32, &[37, 23], 6), zeros(F32, &[rows, 23])];
+    let run = |threads| {
+        let mut args = args.to_vec();
+        let cpu = CpuExecutor::new(CpuOptions::default(), threads);
+        let text = cpu.run(&kernel, [(rows as u32).div_ceil(8), 1, 1], &mut args).unwrap_or_else(|e| panic!("{e}"));
+        (text, args)
+    };
+    let first = run(1);
+    assert_eq!(first.0.lines().count(), 26);
+    for threads in [1, 2, 3, 7, 16] {
+        assert_eq!(run(threads), first, "{threads} threads");
+    }
 }

@@ -2,5 +2,4 @@
 
 mod common;
 mod kernels;
-mod ops;
 mod pointers;

@@ -91,7 +91,7 @@ named_enum! {
 named_enum! {
     /// Functions of [`super::OpKind::AtomicRmw`].
     AtomicOp {
-        /// Sum (integers wrapping; f16, bf16, f32, f64).
+        /// Sum (integers wrapping; f16, bf16, f32, f64). Subnormal floats may be taken as zero, operands and sums.
         Add = "add",
         /// Lesser, NaN passed over.
         Min = "min",

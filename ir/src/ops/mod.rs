@@ -38,7 +38,7 @@ pub enum OpKind {
         /// Type of the result.
         ty: Type,
     },
-    /// A tile of integers counting along `axis`: element `[.., i, ..]` is `start + i`.
+    /// A tile of integers counting along `axis`: element `[.., i, ..]` is `start + i`, wrapping.
     Arange {
         /// Extents of the result.
         shape: Shape,

@@ -46,15 +46,15 @@ impl<'a> Choices<'a> {
 }
 
 /// A stream of numbers for the data of tensors, from one decision.
-pub(super) struct Stream(u64);
+pub(in crate::testing) struct Stream(u64);
 
 impl Stream {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::testing) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// SplitMix64.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(in crate::testing) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -11,7 +11,7 @@ use crate::types::ScalarType;
 
 /// What the elements of a tensor are like.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum DataKind {
+pub(in crate::testing) enum DataKind {
     /// Small whole numbers.
     Whole,
     /// Small numbers with a fraction; for integers the whole range.
@@ -127,7 +127,8 @@ impl Gen<'_> {
     }
 }
 
-fn element(elem: ScalarType, kind: DataKind, random: u64) -> Literal {
+/// A value of a type from a random number.
+pub(in crate::testing) fn element(elem: ScalarType, kind: DataKind, random: u64) -> Literal {
     match elem {
         ScalarType::Bool => Literal::Bool(random & 1 != 0),
         t if t.is_float() => float_element(t, kind, random),

@@ -38,6 +38,8 @@ mod shape;
 mod shrink;
 mod values;
 
+pub(super) use choices::Stream;
+pub(super) use data::{DataKind, element};
 pub use info::Info;
 pub use program::Program;
 pub use shrink::shrink;
