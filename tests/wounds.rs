@@ -255,6 +255,39 @@ kernel @k(%a: view<1d, f64> read, %b: view<1d, f64> read, %o: view<1d, f64> writ
     }
 }
 
+/// 6: a loop whose store is conditional at run time, and whose load reads what the iteration before has stored.
+#[test]
+fn wound_06_conditional_stores_that_the_next_iteration_loads() {
+    let kernel = "
+kernel @k(%n: i64, %x: view<1d, i32> read_write) {
+  %z = constant 0 : i64
+  %one = constant 1 : i64
+  %three = constant 3 : i64
+  %eight = constant 8 : i64
+  for %i = %z to %n step %one {
+    %at = mul %i, %eight
+    %v = load %x[%at] : tile<16xi32>
+    %w = add %v, %v
+    %m = rem %i, %three
+    %c = cmp ne %m, %one
+    if %c {
+      %next = add %at, %eight
+      store %w, %x[%next]
+      yield
+    }
+    yield
+  }
+  return
+}";
+    let mut want: Vec<f64> = (0..120).map(|i| f64::from(i % 11 - 5)).collect();
+    let args = [HostArg::Scalar(Literal::Int(12)), tensor(ScalarType::I32, &[120], &want)];
+    for i in (0..12).filter(|i| i % 3 != 1) {
+        let doubled: Vec<f64> = want[8 * i..8 * i + 16].iter().map(|v| 2.0 * v).collect();
+        want[8 * i + 8..8 * i + 24].copy_from_slice(&doubled);
+    }
+    assert_eq!(run(kernel, &args), want);
+}
+
 /// 7: max and argmax with NaN and infinity in every position: NaN is passed over by `max`, kept by `max_nan`, and
 /// never an argmax; of equal values the first counts.
 #[test]
@@ -429,6 +462,33 @@ kernel @k(%x: view<1d, f16> read, %o: view<1d, {t}> write) {{
         }
         let fnuz = matches!(t, ScalarType::F8E4M3Fnuz | ScalarType::F8E5M2Fnuz);
         assert_eq!(value(0x80).is_nan(), fnuz);
+    }
+}
+
+/// 12: a store of rows of 466 bytes, in a tensor whose rows are 512 bytes or no multiple of 16 bytes apart, does not touch
+/// the bytes between them.
+#[test]
+fn wound_12_bytes_between_rows_are_not_touched() {
+    let kernel = "
+kernel @k(%v: u8, %o: view<2d, u8> write {unit_inner}) {
+  %z = constant 0 : i64
+  %t = splat %v : tile<8x512xu8>
+  store %t, %o[%z, %z]
+  return
+}";
+    let f = parse(kernel);
+    for stride in [512, 471] {
+        let mut o = HostTensor::from_bytes(ScalarType::U8, &[5, 466], vec![0xa5; 5 * stride]);
+        o.strides = vec![stride as i64, 1];
+        for executor in all() {
+            let mut args = [HostArg::Scalar(Literal::Int(7)), HostArg::Tensor(o.clone())];
+            executor.run(&f, [1, 1, 1], &mut args).unwrap_or_else(|e| panic!("{}: {e}", executor.name()));
+            let HostArg::Tensor(found) = &args[1] else { unreachable!() };
+            for (i, &byte) in found.data.iter().enumerate() {
+                let want = if i % stride < 466 { 7 } else { 0xa5 };
+                assert_eq!(byte, want, "{}, stride {stride}, byte {i}", executor.name());
+            }
+        }
     }
 }
 
