@@ -109,6 +109,27 @@ fn element(ty: ScalarType) -> Option<Element> {
     })
 }
 
+/// A format as it stands in the list of formats, which colons divide: with the escapes of LLVM's `AMDGPUPrintfRuntimeBinding`,
+/// the only ones that ROCm's runtime resolves.
+fn escaped(format: &str) -> String {
+    let mut out = String::new();
+    for c in format.chars() {
+        match c {
+            ':' => out.push_str("\\72"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\x0b' => out.push_str("\\v"),
+            // To C it is the end.
+            '\0' => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 /// An implicit argument.
 fn implicit<'c>(e: &Emitter<'c, '_>, offset: i64, ty: tegula_codegen::emit::Ty<'c>) -> Val<'c> {
     let base = e.intrinsic("llvm.amdgcn.implicitarg.ptr", &[], &[]);
@@ -257,12 +278,7 @@ impl GpuTarget for Amdgpu {
     fn print<'c>(&self, e: &Emitter<'c, '_>, format: &str, args: &[Val<'c>]) {
         let number = e.module.get_global_metadata_size("llvm.printf.fmts") + 1;
         let sizes: String = args.iter().map(|_| ":8").collect();
-        // Colons and control characters are written as octal escapes in the list of formats.
-        let escaped: String = format
-            .chars()
-            .map(|c| if c == ':' || c.is_control() { format!("\\{:03o}", c as u32) } else { c.to_string() })
-            .collect();
-        let entry = e.context.metadata_string(&format!("{number}:{}{sizes}:{escaped}", args.len()));
+        let entry = e.context.metadata_string(&format!("{number}:{}{sizes}:{}", args.len(), escaped(format)));
         let node = e.context.metadata_node(&[entry.into()]);
         e.module.add_global_metadata("llvm.printf.fmts", &node).expect("a node");
 

@@ -43,27 +43,23 @@ pub(super) fn parse(entry: &str) -> Result<(u32, PrintFormat)> {
     Ok((id, PrintFormat { sizes, text: unescape(rest) }))
 }
 
-/// Resolves `\n` and the like, and octal escapes.
+/// Resolves the escapes that LLVM writes (`AMDGPUPrintfRuntimeBinding`) and ROCm's runtime knows. Any other backslash stands for
+/// itself.
 fn unescape(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let digits: String = rest.as_str().chars().take(3).take_while(|c| c.is_digit(8)).collect();
-        if digits.is_empty() {
-            out.push(match rest.next() {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some('r') => '\r',
-                Some(other) => other,
-                None => '\\',
-            });
-        } else {
-            out.extend(u32::from_str_radix(&digits, 8).ok().and_then(char::from_u32));
-            rest = rest.as_str()[digits.len()..].chars();
+    const ESCAPES: [(&str, char); 7] =
+        [("a", '\x07'), ("b", '\x08'), ("f", '\x0c'), ("n", '\n'), ("r", '\r'), ("v", '\x0b'), ("72", ':')];
+    let mut parts = text.split('\\');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match ESCAPES.iter().find_map(|&(name, c)| Some((c, part.strip_prefix(name)?))) {
+            Some((c, rest)) => {
+                out.push(c);
+                out.push_str(rest);
+            }
+            None => {
+                out.push('\\');
+                out.push_str(part);
+            }
         }
     }
     out
@@ -130,7 +126,7 @@ mod tests {
 
     #[test]
     fn records_up_to_the_one_that_did_not_fit() {
-        let (id, print) = parse("7:2:8:4:x\\072 %lld\\012%d\\n").unwrap();
+        let (id, print) = parse("7:2:8:4:x\\72 %lld\\n%d\\n").unwrap();
         assert_eq!((id, print.text.as_str()), (7, "x: %lld\n%d\n"));
         let formats = HashMap::from([(id, print)]);
         let memory = GlobalMemory::default();
@@ -147,6 +143,12 @@ mod tests {
         let address = memory.allocate("prints", bytes.len() as u64, Fill::Zero).unwrap();
         memory.write(address, &bytes).unwrap();
         assert_eq!(read(&formats, &memory, address).unwrap(), "x: -5\n9\n".repeat(whole));
+    }
+
+    #[test]
+    fn escapes_are_those_of_llvm() {
+        assert_eq!(unescape(r"a\725\a\b\f\r\v\n"), "a:5\x07\x08\x0c\r\x0b\n");
+        assert_eq!(unescape(r"C\dir\\n\072\"), "C\\dir\\\n\\072\\");
     }
 
     #[test]
