@@ -3,6 +3,8 @@
 use tegula_codegen::CodegenError;
 use tegula_codegen_nvptx::{CompiledPtx, Options, compile};
 use tegula_ir::function::Function;
+use tegula_ir::ops::UnaryOp;
+use tegula_ir::passes::expand_math::is_expanded;
 use tegula_ir::text::parse_function;
 
 fn function(text: &str) -> Function {
@@ -54,6 +56,19 @@ fn products_and_sums_are_not_contracted() {
     ));
     assert!(!compiled.ptx.contains("fma"), "{}", compiled.ptx);
     assert!(compiled.ptx.contains("mul.rn.f32") && compiled.ptx.contains("add.rn.f32"), "{}", compiled.ptx);
+}
+
+/// Every function is made of instructions: nothing is called, and there is nothing to link with.
+#[test]
+fn no_function_of_a_library_is_called() {
+    let mut body = String::from("  %v0 = add %a, %b : tile<1024xf32>\n");
+    let functions: Vec<UnaryOp> = UnaryOp::ALL.iter().copied().filter(|op| is_expanded(*op)).collect();
+    for (i, op) in functions.iter().enumerate() {
+        body += &format!("  %f{i} = {op} %a\n  %v{} = add %v{i}, %f{i}\n", i + 1);
+    }
+    body += &format!("  %p{0} = pow %a, %v{0}\n  %r = atan2 %p{0}, %b", functions.len());
+    let compiled = ptx(&elementwise(&body));
+    assert!(!compiled.ptx.contains("call") && !compiled.ptx.contains(".extern"), "{}", compiled.ptx);
 }
 
 #[test]
