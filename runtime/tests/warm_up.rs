@@ -11,13 +11,44 @@ mod kernels {
         let [i, j] = out.index();
         out.store(x.tile::<(R, N)>([i, j]).load() * 3.0);
     }
+
+    #[kernel(crate = tegula_lang)]
+    pub fn which<N: Dim>(out: &mut Tiles<i32, (N,)>) {
+        out.store(full(match target() {
+            Target::Cpu => 1,
+            Target::Interpreter => 2,
+            Target::Nvidia(sm) => sm as i32,
+            Target::Amd(0x950) => 950,
+            _ => 0,
+        }));
+    }
 }
 
-use kernels::scale;
+use kernels::{scale, which};
+
+#[test]
+fn a_kernel_is_built_for_its_device() {
+    // Others of these tests use and count on other devices in this process.
+    for (name, want, counts) in
+        [("cpu", 1, false), ("interp", 2, true), ("vgpu:sm_90a", 90, true), ("vgpu:gfx950", 950, true)]
+    {
+        let device = Device::open(name).expect("it is in this process");
+        which::Kernel::<(), ()>::new(()).warm_up(&device, [Config::new()]).expect("it compiles");
+        let made = || {
+            let origins = device.kernel_origins();
+            origins.compiled + origins.disk
+        };
+        let before = made();
+        let mut out = device.empty::<i32>([32]).expect("memory");
+        which(&mut out).launch().expect("it runs");
+        assert_eq!(out.to_vec().expect("the copy works"), [want; 32], "{name}");
+        assert!(!counts || made() == before, "what was warmed up on {name} is launched");
+    }
+}
 
 #[test]
 fn what_was_warmed_up_is_not_compiled_again_and_failures_are_collected() {
-    let device = Device::open("cpu").expect("there is a CPU");
+    let device = Device::open("vgpu:sm_80").expect("it is in this process");
     let dims = |r, n| Config::new().dims(scale::Dims { r, n });
     let kernel = scale::Kernel::<(), ()>::new(());
     let made = || {

@@ -195,12 +195,13 @@ pub fn initialisation() -> Vec<Fault> {
             UninitializedRegister,
             "<<@%p3||>> mov.u32 %r30, 1; add.u32 %r7, %r30, 1;",
         ),
+        // What nothing writes is padding where vectors are packed.
         fault(
-            "packed register beside one that is written",
+            "packed register of some lanes",
             1,
-            1,
+            32,
             UninitializedRegister,
-            "mov.u32 %r31, 7; prmt.b32 %r7, <<%r31||%r32>>, %r33, 0x3340;",
+            "mov.u32 %r31, 7; <<@%p3||>> mov.u32 %r32, 7; prmt.b32 %r8, %r31, %r33, 0x3340; prmt.b32 %r7, %r8, %r32, 0x5410;",
         ),
         fault("predicate", 1, 1, UninitializedRegister, "selp.u32 %r7, 1, 2, <<%p8||%p1>>;"),
         fault("guard", 1, 1, UninitializedRegister, "@<<%p8||%p1>> mov.u32 %r7, 1;"),

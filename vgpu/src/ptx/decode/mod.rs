@@ -341,15 +341,14 @@ impl<'m> Decoder<'m> {
         Ok(())
     }
 
-    /// Compilers pack vectors whose upper elements do not exist with `prmt` from registers that nothing in the function writes. What is
-    /// packed of such registers alone is padding; to read it there is no mistake.
+    /// Compilers pack vectors, of which some elements do not exist, from registers that nothing in the function writes. Such a register
+    /// is padding; to pack it is no mistake.
     fn forget_padding(&mut self, entry: usize) {
         let infos = &mut self.kernel.infos[entry..];
         let written: HashSet<Register> = infos.iter().flat_map(|info| info.writes.iter().copied()).collect();
-        for info in infos.iter_mut().filter(|info| info.opcode == "prmt") {
-            if info.reads.iter().all(|register| !written.contains(register)) {
-                info.reads = Box::default();
-            }
+        let packs = |info: &InstInfo| info.opcode == "prmt" || (info.opcode == "mov" && info.reads.len() > 1);
+        for info in infos.iter_mut().filter(|info| packs(info)) {
+            info.reads = info.reads.iter().copied().filter(|register| written.contains(register)).collect();
         }
     }
 
