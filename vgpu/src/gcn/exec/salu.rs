@@ -251,6 +251,19 @@ fn bfe64(value: u64, field: u32, signed: bool) -> u64 {
     if signed { ((shifted << up) as i64 >> up) as u64 } else { shifted << up >> up }
 }
 
+fn bit_field64(cx: &mut Cx<'_>, i: &Inst, signed: bool) {
+    let field = cx.s32(i, i.src[1]);
+    // Compilers widen a number of 32 bits by it, whatever the register above holds.
+    let in_lower = (field & 63) + (field >> 16 & 0x7f) <= 32;
+    let value = match i.src[0] {
+        lower @ Opnd::S(_) if in_lower => u64::from(cx.s32(i, lower)),
+        whole => cx.s64(i, whole),
+    };
+    let value = bfe64(value, field, signed);
+    cx.set_s64(i, i.dst, value);
+    cx.set_scc(value != 0);
+}
+
 fn getreg(cx: &mut Cx<'_>, i: &Inst) {
     let (id, offset, size) = hwreg(i);
     cx.hazard_hardware_register(i, id, false);
@@ -420,8 +433,8 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     ("s_bfe_u32", Class::Scalar, |c, i| logic32(c, i, |a, b| bfe(a, b, false))),
     ("s_bfe_i32", Class::Scalar, |c, i| logic32(c, i, |a, b| bfe(a, b, true))),
-    ("s_bfe_u64", Class::Scalar, |c, i| shift64(c, i, |a, b| bfe64(a, b, false))),
-    ("s_bfe_i64", Class::Scalar, |c, i| shift64(c, i, |a, b| bfe64(a, b, true))),
+    ("s_bfe_u64", Class::Scalar, |c, i| bit_field64(c, i, false)),
+    ("s_bfe_i64", Class::Scalar, |c, i| bit_field64(c, i, true)),
     ("s_pack_ll_b32_b16", Class::Scalar, |c, i| two32(c, i, |a, b| (a & 0xffff | b << 16, None))),
     ("s_pack_lh_b32_b16", Class::Scalar, |c, i| two32(c, i, |a, b| (a & 0xffff | b & 0xffff_0000, None))),
     ("s_pack_hh_b32_b16", Class::Scalar, |c, i| two32(c, i, |a, b| (a >> 16 | b & 0xffff_0000, None))),

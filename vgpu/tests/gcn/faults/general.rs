@@ -281,6 +281,14 @@ pub const FAULTS: &[Fault] = &[
          global_store_dword v1, v3, s[6:7]",
     ),
     Fault::new(
+        "a bit field of a register that nobody wrote",
+        UninitializedRegister,
+        "s_mov_b32 s20, 5
+         s_bfe_i64 s[22:23], s[20:21], <<0x80020||0x80000>>
+         v_mov_b32 v3, s23
+         global_store_dword v1, v3, s[6:7]",
+    ),
+    Fault::new(
         "an address from a register that nobody wrote",
         UninitializedRegister,
         "<<||v_mov_b32 v2, 0>>
