@@ -24,7 +24,7 @@ use tegula_ir::exec::programs_of;
 use tegula_ir::function::Grid;
 use tegula_ir::numeric::eval;
 use tegula_lang::host::{Arg as CallArg, PointerArg, TensorObject};
-use tegula_lang::kernel::{Call, Kernel, KernelInfo};
+use tegula_lang::kernel::{BuildOptions, Call, Kernel, KernelInfo};
 
 use crate::backend::{Arg, LaunchConfig};
 use crate::cache::{self, Compiled};
@@ -242,8 +242,16 @@ impl<'a> Prepared<'a> {
         let key = cache::Key { kernel: call.kernel.key(), options };
         let compiled = device.kernels().get(&key, || {
             let kernel = call.kernel.info().name;
-            let function =
-                call.kernel.build(&key.options).map_err(|e| Error::compile(kernel, device.target(), &e.diagnostics))?;
+            let build = |options: &BuildOptions| {
+                call.kernel.build(options).map_err(|e| Error::compile(kernel, device.target(), &e.diagnostics))
+            };
+            let function = build(&key.options).or_else(|error| {
+                // What is promised of a matrix cannot be promised of a parameter that is a vector: the argument is wrong then,
+                // not the kernel.
+                let plain = build(&BuildOptions { specs: Vec::new(), ..key.options.clone() })?;
+                check::check_kinds(&Signature::of(&plain), &self.args)?;
+                Err(error)
+            })?;
             check::check_kinds(&Signature::of(&function), &self.args)?;
             device.kernels().make(function, device.backend())
         })?;
