@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView2};
 use tegula::prelude::*;
 
 #[kernel(defaults(R = 4, N = 64))]
-fn hypotenuse<R: Dim, N: Dim>(x: &Tensor<f32, 2>, y: &Tensor<f32, 2>, out: &mut Tiles<f32, (R, N)>) {
+pub(crate) fn hypotenuse<R: Dim, N: Dim>(x: &Tensor<f32, 2>, y: &Tensor<f32, 2>, out: &mut Tiles<f32, (R, N)>) {
     let index = out.index();
     let (a, b) = (x.tile::<(R, N)>(index).load(), y.tile::<(R, N)>(index).load());
     out.store((a * a + b * b).sqrt());

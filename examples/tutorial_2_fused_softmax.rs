@@ -39,7 +39,7 @@ pub(crate) fn main() -> tegula::Result<()> {
         let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = row.iter().map(|&v| f64::from(v - max).exp()).sum();
         for (&v, &o) in row.iter().zip(out) {
-            worst = worst.max((f64::from(v - max).exp() / sum) as f32 - o);
+            worst = worst.max(((f64::from(v - max).exp() / sum) as f32 - o).abs());
         }
     }
     assert!(worst < 1e-6);
@@ -52,5 +52,6 @@ pub(crate) fn main() -> tegula::Result<()> {
     softmax(&x, &mut y).launch()?;
     let sum: f32 = y.to_vec()?[..n].iter().map(|v| v.to_f32()).sum();
     println!("{}: in f16, the first row sums to {sum}", device.name());
+    assert!((sum - 1.0).abs() < 1e-2);
     Ok(())
 }

@@ -81,8 +81,14 @@ pub(crate) fn main() -> tegula::Result<()> {
     let mut dx = device.empty::<f32>([m, n])?;
     let (mut dweight, mut dbias) = (device.zeros::<f32>([n])?, device.zeros::<f32>([n])?);
     layernorm_backward(&dy, &x, &weight, &mean, &rstd, &mut dx, &mut dweight, &mut dbias).launch()?;
-    // The gradient of the bias is the sum of `dy` over the rows.
+    // With `dy` all ones, the gradient of the bias is the number of rows, and that of the weight the sum of the normalised
+    // rows, which are `y / weight`.
     assert!(dbias.to_vec()?.iter().all(|&v| v == m as f32));
+    let (y, dweight) = (y.to_vec()?, dweight.to_vec()?);
+    for (j, (dw, w)) in dweight.iter().zip(&w).enumerate() {
+        let want: f32 = (0..m).map(|i| y[i * n + j] / w).sum();
+        assert!((dw - want).abs() < 1e-3, "column {j}: {dw}, not {want}");
+    }
     // The result does not change when a constant is added to a row, so its gradient sums to zero along it.
     let sum: f32 = dx.to_vec()?[..n].iter().sum();
     println!("{}: gradient of the first row sums to {sum:.1e}", device.name());

@@ -64,3 +64,22 @@ macro_rules! embed {
         include!(concat!(env!("OUT_DIR"), "/tegula_embed.rs"))
     };
 }
+
+/// The programs in the documents for users, compiled and run with the tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../docs/book/src/introduction.md")]
+    struct Introduction;
+
+    #[doc = include_str!("../docs/book/src/devices.md")]
+    struct Devices;
+
+    #[doc = include_str!("../docs/book/src/tuning.md")]
+    struct Tuning;
+
+    #[doc = include_str!("../docs/book/src/ahead-of-time.md")]
+    struct AheadOfTime;
+}

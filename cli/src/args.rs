@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Compile, check and run tile kernels.
 #[derive(Parser, Debug)]
-#[command(name = "tegula", version, propagate_version = true)]
+#[command(name = "tegula", version, propagate_version = true, arg_required_else_help = false)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -134,7 +134,11 @@ pub enum Emit {
 #[derive(Args, Debug)]
 pub struct OptArgs {
     /// A file of Tile IR; `-` is standard input.
-    pub file: PathBuf,
+    #[arg(required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// List the passes and their options.
+    #[arg(long, conflicts_with_all = ["file", "passes", "locations", "print_after", "dump", "timings"])]
+    pub list: bool,
     /// Passes to run, in order; without it, those in the file's header.
     #[arg(long, value_name = "A,B,C")]
     pub passes: Option<String>,
@@ -153,6 +157,9 @@ pub struct OptArgs {
     /// Print the time of each pass to standard error.
     #[arg(long)]
     pub timings: bool,
+    /// Print JSON: the text, and what each pass did.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `tegula session`.
@@ -230,10 +237,21 @@ pub struct RunArgs {
     /// A size of the problem, such as M=1000. May be repeated.
     #[arg(long = "size", value_name = "NAME=N")]
     pub sizes: Vec<String>,
+    /// An argument of a kernel that has no problem of its own: a tensor's extents, such as x=64x100, or a number. May be
+    /// repeated.
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a build-time parameter of such a kernel, such as causal=true. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub comptime: Vec<String>,
+    /// The grid of such a kernel, where its outputs do not give it.
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',')]
+    pub grid: Vec<u32>,
     /// Seed of the data.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Compare with the reference; the exit status is 1 where the error is over the bound.
+    /// Compare with the reference (the interpreter, for a kernel without one); the exit status is 1 where the error is over
+    /// the bound.
     #[arg(long)]
     pub check: bool,
     /// Print JSON instead of a table.
@@ -247,6 +265,12 @@ pub struct CheckArgs {
     /// Only kernels whose name contains this.
     #[arg(default_value = "")]
     pub filter: String,
+    /// Only these targets; without it, all. `cpu` runs each kernel and compares it with its reference.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub targets: Vec<String>,
+    /// Compile every candidate of the tuning spaces as well.
+    #[arg(long)]
+    pub candidates: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
@@ -261,10 +285,14 @@ pub struct DemoArgs {
     /// Sizes divided by eight: for slow machines and tests.
     #[arg(long)]
     pub small: bool,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `tegula cache`.
 #[derive(Args, Debug)]
+#[command(arg_required_else_help = false)]
 pub struct CacheArgs {
     /// What to do.
     #[command(subcommand)]

@@ -15,12 +15,24 @@ pub enum CliError {
 
 impl CliError {
     /// An unknown name, with the nearest known one, or all of them where none is near.
-    pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
-        let help = match nearest(name, known.clone()) {
+    pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let help = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("choose from: {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+            None if known.is_empty() => "there are none".into(),
+            None => format!("choose from: {}", known.join(", ")),
         };
-        Self::Usage(format!("there is no {what} `{name}`; {help}"))
+        // Whatever was given, the message is one line.
+        Self::Usage(format!("there is no {what} `{}`; {help}", name.escape_debug()))
+    }
+
+    /// A device that cannot be opened: one that does not exist anywhere is a mistake on the command line, one that is missing
+    /// here is not.
+    pub fn of_device(error: &tegula::Error) -> Self {
+        match error {
+            tegula::Error::UnknownDevice { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 
     /// The process's exit status.

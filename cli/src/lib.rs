@@ -1,10 +1,12 @@
-//! The `tegula` command, as a library: a crate with kernels of its own gets the same command over them.
+//! The `tegula` command, as a library: a crate with kernels of its own gets the same command over them with one line in a
+//! program, [`cli!`].
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`args`] | the command line |
 //! | [`commands`] | one file a command |
 //! | [`case`] | building and running a case of the kernel library |
+//! | `generated` | a problem for a kernel that has none |
 //! | [`select`] | from names on the command line to a built kernel |
 //! | [`table`], `output` | output for people |
 //! | [`error`] | errors of one line with an exit status |
@@ -18,18 +20,22 @@ pub mod args;
 pub mod case;
 pub mod commands;
 pub mod error;
+#[cfg(feature = "compiler")]
+mod generated;
 pub mod select;
 pub mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
+use clap::{CommandFactory, Parser};
 use tegula::lang::kernel::KernelInfo;
-use tegula_kernels::cases::Case;
+/// Problems that a kernel can be run on.
+pub use tegula_kernels::{cases, problem};
 
 use crate::args::{Cli, Command};
+use crate::cases::{CASES, Case};
 use crate::error::{CliError, Result};
 
 /// The kernels that the command works on.
@@ -41,11 +47,44 @@ pub struct Library {
     pub cases: &'static [Case],
 }
 
-/// The command over the kernel library, with this process's arguments and a log on standard error.
-pub fn main() -> ExitCode {
+/// The command with this process's arguments and a log on standard error: the `main` of a program.
+pub fn main(library: &Library) -> ExitCode {
     log_to_stderr();
-    let library = Library { kernels: tegula_kernels::library(), cases: tegula_kernels::cases::CASES };
-    run(&library, std::env::args_os())
+    run(library, std::env::args_os())
+}
+
+/// The `main` of a program that is the command over these kernels: `cli![add, gemm::matmul]`. To `run`, `check` and `tune` a
+/// kernel on data of its own and against a reference of its own, give problems: `cli![add, gemm::matmul; cases = CASES]`, of
+/// type `&'static [Case]`, with [`Case`](cases::Case). Without, `run` takes the tensors' extents from the command line, and the
+/// interpreter is the reference.
+///
+/// ```
+/// use tegula::prelude::*;
+///
+/// #[kernel]
+/// fn scale<B: Dim>(x: &Tensor<f32, 1>, y: &mut Tiles<f32, (B,)>, by: Scalar<f32>) {
+///     y.store(x.tile::<(B,)>(y.index()).load() * by);
+/// }
+///
+/// tegula_cli::cli![scale];
+/// ```
+#[macro_export]
+macro_rules! cli {
+    ($($($segment:ident)::+),* $(,)?) => {
+        $crate::cli![$($($segment)::+),*; cases = &[]];
+    };
+    ($($($segment:ident)::+),* $(,)?; cases = $cases:expr) => {
+        pub(crate) fn main() -> ::std::process::ExitCode {
+            let kernels = $crate::__private::kernel_list![$($($segment)::+),*].to_vec();
+            $crate::main(&$crate::Library { kernels, cases: $cases })
+        }
+    };
+}
+
+/// What [`cli!`] refers to.
+#[doc(hidden)]
+pub mod __private {
+    pub use tegula::kernel_list;
 }
 
 /// Prints warnings, or what `TEGULA_LOG` (`error`, `warn`, `info`, `debug`, `trace`) chooses, on standard error.
@@ -78,7 +117,8 @@ where
             return ExitCode::from(2);
         }
     };
-    match dispatch(library, &cli.command) {
+    let result = dispatch(library, &cli.command).and(output::finish().map_err(CliError::Failed));
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("tegula: {e}");
@@ -114,18 +154,41 @@ fn dispatch(library: &Library, command: &Command) -> Result<()> {
 /// What clap found wrong, and its suggestion, in one line.
 fn one_line(e: &clap::Error) -> String {
     let text = e.to_string();
-    let lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
-    let mut out = Vec::new();
-    for line in lines {
+    let mut out = String::new();
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
         if line.starts_with("Usage:") || line.starts_with("For more information") {
             continue;
         }
-        out.push(line.trim_start_matches("error: ").trim_start_matches("tip: ").to_owned());
+        // A line that ends in a colon is about the next.
+        if !out.is_empty() {
+            out.push_str(if out.ends_with(':') { " " } else { "; " });
+        }
+        out.push_str(line.trim_start_matches("error: ").trim_start_matches("tip: "));
     }
-    if out.is_empty() { "give a command; see tegula --help".into() } else { out.join("; ").replace(":; ", ": ") }
+    if e.kind() == ErrorKind::InvalidSubcommand && e.get(ContextKind::SuggestedSubcommand).is_none() {
+        out.push_str(&format!("; choose from: {}", commands_at(&text).join(", ")));
+    }
+    out
+}
+
+/// The commands that can stand where the usage in this text says that one is wanted.
+fn commands_at(text: &str) -> Vec<String> {
+    let usage = text.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
+    let mut command = Cli::command();
+    for word in usage.split_whitespace() {
+        if let Some(sub) = command.find_subcommand(word) {
+            command = sub.clone();
+        }
+    }
+    command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_owned()).collect()
 }
 
 impl Library {
+    /// The kernels of `tegula-kernels`.
+    pub fn standard() -> Self {
+        Self { kernels: tegula_kernels::library(), cases: CASES }
+    }
+
     /// The kernel of this name.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use tegula_cli::Library;
+
 fn main() -> ExitCode {
-    tegula_cli::main()
+    tegula_cli::main(&Library::standard())
 }

@@ -2,9 +2,12 @@
 
 use tegula::ir::{Function, ScalarType};
 use tegula::lang::kernel::{BuildOptions, KernelInfo};
+#[cfg(feature = "compiler")]
+use tegula::runtime::compiler::Target;
 
 use crate::Library;
 use crate::args::KernelArgs;
+use crate::case::build_error;
 use crate::error::{CliError, Result};
 
 /// A kernel and what was chosen of it.
@@ -52,6 +55,9 @@ impl Selection {
         {
             return Err(CliError::Usage(format!("--warps {warps}: the number of warps is 1, 2, 4, 8, 16 or 32")));
         }
+        if args.stages == Some(0) {
+            return Err(CliError::Usage("--stages 0: the least is 1, which means no pipelining".into()));
+        }
         Ok(Self { info, options })
     }
 
@@ -78,10 +84,17 @@ impl Selection {
     /// # Errors
     /// The problems, rendered with their source lines.
     pub fn build(&self) -> Result<Function> {
-        self.info
-            .build(&self.options)
-            .map_err(|e| CliError::Failed(e.diagnostics.iter().map(|d| d.render()).collect::<Vec<_>>().join("\n")))
+        self.info.build(&self.options).map_err(|e| build_error(&e))
     }
+}
+
+/// The target of this name.
+///
+/// # Errors
+/// With the nearest name.
+#[cfg(feature = "compiler")]
+pub fn target(name: &str) -> Result<Target> {
+    Target::by_name(name).map_err(|_| CliError::unknown("target", name, Target::names()))
 }
 
 /// The element type of this name.

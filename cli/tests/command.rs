@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 
+use clap::Parser;
 use serde_json::Value;
 
 fn tegula(args: &[&str]) -> Output {
@@ -116,12 +117,8 @@ fn build_time_parameters_are_set_by_name() {
     let causal =
         |value: &str| success(&["compile", "attention", "--emit", "tile", "--set", &format!("causal={value}")]);
     assert_ne!(causal("true"), causal("false"));
-    let error = usage_error(&["compile", "attention", "--set", "casual=true"]);
-    assert!(error.contains("did you mean `causal`?"), "{error}");
-    let output = tegula(&["compile", "attention", "--set", "causal=maybe"]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("`causal` cannot be `maybe`"), "{error}");
-    assert!(error.contains("it is a `bool`"), "{error}");
+    let error = usage_error(&["compile", "attention", "--set", "causal=maybe"]);
+    assert!(error.contains("`causal` cannot be `maybe`; it is a `bool`"), "{error}");
 }
 
 #[test]
@@ -184,31 +181,149 @@ fn passes_run_on_files() {
     let path = file.to_str().expect("a path in UTF-8");
     let out = success(&["opt", path, "--passes", "canonicalize,dce"]);
     assert!(out.contains("constant 4 : i32") && !out.contains("add"), "{out}");
-    assert_eq!(tegula(&["opt", path, "--passes", "canonicalise"]).status.code(), Some(1));
+    assert!(usage_error(&["opt", path, "--passes", "canonicalise"]).contains("did you mean `canonicalize`?"));
+    assert!(usage_error(&["opt", path, "--passes", "fold"]).contains("choose from: assign-layouts, bounds-elim"));
+    assert!(usage_error(&["opt", path, "--passes", "unroll{times=2}"]).contains("its options are"));
+    assert!(usage_error(&["opt", path, "--print-after", "cze"]).contains("did you mean `cse`?"));
+    // What is wrong in the file is no mistake on the command line.
+    std::fs::write(&file, "kernel @k() {").expect("the file");
+    assert_eq!(tegula(&["opt", path]).status.code(), Some(1));
+    // A list of every pass: each can be run by its name.
+    let list: Value = serde_json::from_str(&success(&["opt", "--list", "--json"])).expect("JSON");
+    std::fs::write(&file, text).expect("the file");
+    for pass in list.as_array().expect("an array") {
+        success(&["opt", path, "--passes", pass["pass"].as_str().expect("a name")]);
+    }
     std::fs::remove_file(&file).expect("the file can go");
 }
 
 #[test]
 fn wrong_command_lines_name_the_nearest_choice() {
     for (args, part) in [
-        (&["compile", "sofmax"][..], "did you mean `softmax`?"),
-        (&["compile", "add", "--target", "sm_91"], "sm_9"),
-        (&["compile", "matmul", "--dim", "BX=3"], "B"),
-        (&["compile", "matmul", "--dim", "BM"], "--dim BM=128"),
-        (&["compile", "add", "--dtype", "f17"], "f16"),
-        (&["compile", "add", "--emit", "tyle"], "tile"),
-        (&["compile", "add", "--target", "gfx942", "--emit", "ptx"], "--emit asm"),
-        (&["run", "add", "--size", "M=3"], "N"),
-        (&["run", "add", "--device", "vgpu:sm_80a"], "vgpu:sm_80"),
-        (&["run", "attention", "--variant", "casual"], "causal"),
+        (&[][..], "[subcommands: kernels, compile"),
         (&["kernals"], "kernels"),
+        (&["frobnicate"], "choose from: kernels, compile"),
+        (&["cache"], "[subcommands: info, list"),
+        (&["cache", "frobnicate"], "choose from: info, list"),
+        (&["kernels", "--jsno"], "--json"),
+        (&["compile"], "<KERNEL>"),
+        (&["compile", "sofmax"], "did you mean `softmax`?"),
+        (&["compile", "frobnicate"], "choose from: add, copy"),
+        (&["compile", "two\nlines"], "choose from: add, copy"),
+        (&["compile", "add", "--target", "sm_91"], "sm_9"),
+        (&["compile", "add", "--target", "gfx942x"], "did you mean `gfx942`?"),
+        (&["compile", "add", "--target", ""], "choose from: cpu, sm_80"),
+        (&["compile", "add", "--target", "gfx942", "--emit", "ptx"], "--emit asm"),
+        (&["compile", "add", "--target", "sm_80", "--emit", "object"], "--emit ptx"),
+        (&["compile", "add", "--emit", "layout"], "--emit tile-opt"),
+        (&["compile", "add", "--emit", "tyle"], "tile"),
+        (&["compile", "add", "--dtype", "f17"], "did you mean `f16`?"),
+        (&["compile", "add", "--dtype", "f8e4m3"], "choose from: f32, f16, bf16, f64"),
+        (&["compile", "matmul", "--dim", "BX=3"], "B"),
+        (&["compile", "matmul", "--dim", "Q=3"], "choose from: BM, BN, BK"),
+        (&["compile", "matmul", "--dim", "BM"], "--dim BM=128"),
+        (&["compile", "matmul", "--dim", "BM=0"], "at least 1"),
+        (&["compile", "matmul", "--dim", "BM=x"], "--dim BM=128"),
+        (&["compile", "add", "--warps", "3"], "1, 2, 4, 8, 16 or 32"),
+        (&["compile", "add", "--stages", "0"], "the least is 1"),
+        (&["compile", "attention", "--set", "casual=true"], "did you mean `causal`?"),
+        (&["compile", "attention", "--set", "causal"], "--set causal=true"),
+        (&["compile", "attention", "--set", "causal=maybe"], "it is a `bool`"),
+        (&["compile", "matmul_bias", "--set", "activation=rel"], "it is a `Activation`"),
+        (&["compile", "add", "--set", "x=1"], "there are none"),
+        (&["run", "add", "--size", "M=3"], "N"),
+        (&["run", "add", "--size", "N"], "--size M=1000"),
+        (&["run", "add", "--size", "N=-1"], "not negative"),
+        (&["run", "add", "--size", "N=99999999999999"], "choose smaller sizes"),
+        (&["run", "rope", "--size", "D=3"], "D is even"),
+        (&["run", "attention", "--size", "H=3", "--size", "G=2"], "H is a multiple of G"),
+        (&["run", "argmax", "--size", "N=0"], "N is at least 1"),
+        (&["run", "add", "--device", "vgpu:sm_80a"], "vgpu:sm_80"),
+        (&["run", "add", "--device", "gpu"], "did you mean `cpu`?"),
+        (&["run", "add", "--device", "vgpu:gfx90a"], "vgpu:gfx9"),
+        (&["run", "attention", "--variant", "casual"], "causal"),
+        (&["run", "add", "--variant", "big"], "no variants"),
+        (&["run", "add", "--arg", "x=3"], "--size"),
+        (&["check", "frobnicate"], "choose from: add, copy"),
+        (&["check", "--targets", "sm_8"], "sm_80"),
+        (&["opt"], "<FILE>"),
         (&["export"], "not provided: <KERNEL>"),
         (&["opt", "/nowhere/file.tile"], "cannot read"),
-        (&[], "--help"),
+        (&["opt", "/"], "cannot read"),
     ] {
         let error = usage_error(args);
         assert!(error.contains(part), "{args:?}: no `{part}` in: {error}");
     }
+}
+
+#[test]
+fn what_fails_is_no_mistake_on_the_command_line() {
+    for (args, part) in [
+        (&["compile", "add", "-o", "/nowhere/file"][..], "cannot write /nowhere/file"),
+        (&["compile", "add", "--dim", "B=1000000", "--target", "sm_80"], "use a smaller tile"),
+        // The tile is too narrow for the row: the result is wrong.
+        (&["run", "softmax", "--device", "interp", "--dim", "N=4", "--size", "N=9", "--size", "M=2", "--check"], "expected"),
+    ] {
+        let output = tegula(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {error}");
+        assert!(error.contains(part), "{args:?}: no `{part}` in: {error}");
+    }
+    // As on a full disk.
+    let full = std::fs::File::create("/dev/full").expect("the device");
+    let output = Command::new(env!("CARGO_BIN_EXE_tegula")).arg("kernels").stdout(full).output();
+    assert_eq!(output.expect("the command starts").status.code(), Some(1));
+}
+
+/// Sizes that kernels are seldom run with, and tiles that do not divide them.
+#[test]
+fn odd_sizes_run() {
+    for args in [
+        &["softmax", "--size", "M=0", "--size", "N=5"][..],
+        &["softmax", "--size", "M=5", "--size", "N=0"],
+        &["add", "--size", "N=0", "--device", "vgpu:gfx942"],
+        &["matmul_split_k", "--size", "M=65", "--size", "N=67", "--size", "K=100", "--dim", "BM=32", "--dtype", "f64"],
+        &["rope", "--size", "S=17", "--size", "B=1", "--size", "H=2", "--size", "D=6", "--dim", "S=4"],
+        &["cumsum", "--size", "M=5", "--size", "N=70", "--dim", "R=2", "--device", "interp"],
+        &["attention", "--size", "H=4", "--size", "G=2", "--size", "M=5", "--size", "N=7", "--size", "D=33"],
+    ] {
+        success(&[&["run"], args, &["--check"]].concat());
+    }
+}
+
+#[test]
+fn everything_can_be_checked() {
+    let rows = success(&["check", "copy", "--json"]);
+    let rows: Value = serde_json::from_str(&rows).expect("JSON");
+    let rows = rows.as_array().expect("an array");
+    assert_eq!(rows.len(), 4, "one for each element type");
+    for row in rows {
+        let results = row["results"].as_array().expect("an array");
+        // Every target that `compile` takes, and the CPU.
+        assert!(results.len() >= 10 && results.iter().all(|r| r[1] == "ok"), "{row}");
+    }
+    let table = success(&["check", "transpose", "--candidates", "--targets", "sm_90a"]);
+    assert!(table.contains("BM=16 BN=128 warps=8"), "{table}");
+}
+
+/// The command lines in the documents are command lines.
+#[test]
+fn documented_command_lines_are_understood() {
+    let mut seen = 0;
+    for text in [
+        include_str!("../../README.md"),
+        include_str!("../../docs/book/src/command.md"),
+        include_str!("../../docs/book/src/tuning.md"),
+    ] {
+        for line in text.lines().filter(|l| l.starts_with("tegula ")) {
+            let words = line.split('#').next().unwrap_or_default().split_whitespace();
+            if let Err(e) = tegula_cli::args::Cli::try_parse_from(words) {
+                panic!("{line}: {e}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "only {seen}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tegula::lang::elem::{bf16, f16};
 use tegula::lang::kernel::{BuildError, BuildOptions, Kernel};
 
 use crate::matmul::Activation;
-use crate::problem::{Expected, Problem, Random, Sizes, decode, encode, output, tolerance};
+use crate::problem::{Expected, Grid, Problem, Random, Sizes, decode, encode, output, tolerance};
 use crate::{attention, dropout, elementwise, matmul, movement, norm, reference, rows, softmax};
 
 /// Builds a kernel of one element type and these build-time parameters for one of the float types.
@@ -40,6 +40,10 @@ pub struct Case {
     pub sizes: &'static [(&'static str, i64)],
     /// Sizes that tests use besides the defaults: small, odd, prime; in the order of `sizes`.
     pub test_sizes: &'static [&'static [i64]],
+    /// Elements of all tensors together, as a sum of products of sizes.
+    pub elements: &'static [&'static [&'static str]],
+    /// Says what is wrong with sizes that make no problem.
+    pub requires: fn(&Sizes) -> Result<(), &'static str>,
     /// Element types of the kernel's generic parameter.
     pub elems: &'static [ScalarType],
     /// Values of the kernel's dims that follow from the sizes; the others keep their defaults.
@@ -59,6 +63,11 @@ impl Case {
     /// The test sizes.
     pub fn all_test_sizes(&self) -> impl Iterator<Item = Sizes> + '_ {
         self.test_sizes.iter().map(|v| Sizes(self.sizes.iter().map(|(n, _)| *n).zip(v.iter().copied()).collect()))
+    }
+
+    /// How many elements all tensors of a problem have together.
+    pub fn count_elements(&self, sizes: &Sizes) -> f64 {
+        self.elements.iter().map(|product| product.iter().map(|n| sizes.get(n) as f64).product::<f64>()).sum()
     }
 
     /// The kernel's name, with the variant behind a slash where there is one.
@@ -81,9 +90,35 @@ fn row_dim(s: &Sizes) -> Vec<(&'static str, u64)> {
     vec![("N", (s.get("N").max(1) as u64).next_power_of_two())]
 }
 
-/// A grid of one program for `r` rows.
-fn row_grid(m: i64) -> Option<[u32; 3]> {
-    Some([m as u32, 1, 1])
+fn any_sizes(_: &Sizes) -> Result<(), &'static str> {
+    Ok(())
+}
+
+fn a_column(s: &Sizes) -> Result<(), &'static str> {
+    if s.get("N") > 0 { Ok(()) } else { Err("N is at least 1: each row has an element to choose") }
+}
+
+fn a_table_row(s: &Sizes) -> Result<(), &'static str> {
+    if s.get("V") > 0 { Ok(()) } else { Err("V is at least 1: the table has a row to choose") }
+}
+
+fn groups(s: &Sizes) -> Result<(), &'static str> {
+    let (heads, groups) = (s.get("H"), s.get("G"));
+    if groups > 0 && heads % groups == 0 {
+        Ok(())
+    } else {
+        Err("H is a multiple of G: each head has its keys and values")
+    }
+}
+
+fn pairs(s: &Sizes) -> Result<(), &'static str> {
+    let d = s.get("D");
+    if d > 0 && d % 2 == 0 { Ok(()) } else { Err("D is even and at least 2: elements are turned in pairs") }
+}
+
+/// A grid of one program for `R` rows.
+fn row_grid(m: i64) -> Option<Grid> {
+    Some(Grid([vec![(m, Some("R"))], vec![], vec![]]))
 }
 
 fn bytes(args: &[HostArg]) -> f64 {
@@ -192,12 +227,12 @@ fn matmul_strided(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
     p
 }
 
-fn matmul_bias(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
+fn matmul_bias(s: &Sizes, elem: ScalarType, seed: u64, activation: impl Fn(f64) -> f64) -> Problem {
     let (a, b, mut want, flops) = product(s, elem, seed);
     let n = s.get("N");
     let bias = Random::new(seed + 1).tensor(elem, &[n], 2.0);
     for (w, b) in want.iter_mut().zip(decode(&bias).iter().cycle()) {
-        *w = reference::gelu(*w + b);
+        *w = activation(*w + b);
     }
     let args = vec![tensor(a), tensor(b), tensor(bias), tensor(output(elem, &[s.get("M"), n]))];
     problem(args, 3, want, tolerance(elem, s.get("K")), flops)
@@ -221,7 +256,7 @@ fn matmul_split_k(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
     let (m, n) = (s.get("M"), s.get("N"));
     let c = HostTensor::zeros(F32, &[m, n]);
     let mut p = problem(vec![tensor(a), tensor(b), tensor(c)], 2, want, tolerance(F32, s.get("K")), flops);
-    p.grid = Some([(((m + 63) / 64) * ((n + 63) / 64)) as u32, 3, 1]);
+    p.grid = Some(Grid([vec![(m, Some("BM")), (n, Some("BN"))], vec![(3, None)], vec![]]));
     p
 }
 
@@ -317,7 +352,7 @@ fn rope(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
     let flops = 3.0 * (z * seq * heads * 2 * half) as f64;
     let args = vec![tensor(x), tensor(cos), tensor(sin), tensor(out)];
     let mut p = problem(args, 3, want, tolerance(elem, 1).max(tolerance(F32, 1)), flops);
-    p.grid = Some([(z * heads) as u32, ((seq + 15) / 16) as u32, 1]);
+    p.grid = Some(Grid([vec![(z * heads, None)], vec![(seq, Some("S"))], vec![]]));
     p
 }
 
@@ -343,6 +378,8 @@ fn dropout(s: &Sizes, elem: ScalarType, seed: u64) -> Problem {
 const MNK: &[(&str, i64)] = &[("M", 1024), ("N", 1024), ("K", 1024)];
 const MNK_TESTS: &[&[i64]] = &[&[1, 1, 1], &[7, 63, 65], &[65, 7, 1], &[64, 128, 32], &[100, 1, 257], &[131, 67, 1000]];
 const ATTENTION: &[(&str, i64)] = &[("B", 1), ("H", 8), ("G", 8), ("M", 1024), ("N", 1024), ("D", 64)];
+const ATTENTION_ELEMENTS: &[&[&str]] =
+    &[&["B", "H", "M", "D"], &["B", "G", "N", "D"], &["B", "G", "N", "D"], &["B", "H", "M", "D"]];
 const ATTENTION_TESTS: &[&[i64]] = &[
     &[1, 1, 1, 1, 1, 16],
     &[1, 2, 1, 7, 65, 32],
@@ -350,7 +387,26 @@ const ATTENTION_TESTS: &[&[i64]] = &[
     &[1, 1, 1, 100, 131, 40],
     &[1, 2, 2, 33, 33, 128],
     &[1, 1, 1, 5, 70, 256],
+    // Any size of a head to 256.
+    &[1, 1, 1, 7, 67, 1],
+    &[1, 2, 1, 63, 1000, 33],
+    &[1, 1, 1, 3, 17, 80],
+    &[1, 1, 1, 5, 9, 255],
 ];
+
+/// What the cases of `matmul_bias` share.
+const MATMUL_BIAS: Case = Case {
+    kernel: "matmul_bias",
+    variant: "",
+    sizes: MNK,
+    elements: &[&["M", "K"], &["K", "N"], &["N"], &["M", "N"]],
+    requires: any_sizes,
+    test_sizes: MNK_TESTS,
+    elems: FLOATS,
+    dims: no_dims,
+    build: float_kernel!(matmul::matmul_bias, (Activation::Identity,)),
+    problem: |s, e, seed| matmul_bias(s, e, seed, |v| v),
+};
 
 /// Every case, grouped by kernel.
 pub const CASES: &[Case] = &[
@@ -358,6 +414,8 @@ pub const CASES: &[Case] = &[
         kernel: "add",
         variant: "",
         sizes: &[("N", 1 << 24)],
+        elements: &[&["N"], &["N"], &["N"]],
+        requires: any_sizes,
         test_sizes: FLAT,
         elems: FLOATS,
         dims: no_dims,
@@ -368,6 +426,8 @@ pub const CASES: &[Case] = &[
         kernel: "copy",
         variant: "",
         sizes: &[("N", 1 << 24)],
+        elements: &[&["N"], &["N"]],
+        requires: any_sizes,
         test_sizes: FLAT,
         elems: FLOATS,
         dims: no_dims,
@@ -378,6 +438,8 @@ pub const CASES: &[Case] = &[
         kernel: "gelu",
         variant: "",
         sizes: &[("N", 1 << 24)],
+        elements: &[&["N"], &["N"]],
+        requires: any_sizes,
         test_sizes: FLAT,
         elems: FLOATS,
         dims: no_dims,
@@ -388,6 +450,8 @@ pub const CASES: &[Case] = &[
         kernel: "silu",
         variant: "",
         sizes: &[("N", 1 << 24)],
+        elements: &[&["N"], &["N"]],
+        requires: any_sizes,
         test_sizes: FLAT,
         elems: FLOATS,
         dims: no_dims,
@@ -398,6 +462,8 @@ pub const CASES: &[Case] = &[
         kernel: "softmax",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: row_dim,
@@ -408,7 +474,9 @@ pub const CASES: &[Case] = &[
         kernel: "softmax_long",
         variant: "",
         sizes: &[("M", 256), ("N", 65536)],
-        test_sizes: &[&[1, 1], &[3, 1000], &[2, 1025], &[3, 5003]],
+        elements: &[&["M", "N"], &["M", "N"]],
+        requires: any_sizes,
+        test_sizes: &[&[1, 1], &[7, 63], &[5, 65], &[3, 1000], &[2, 1025], &[3, 5003]],
         elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(softmax::softmax_long),
@@ -418,6 +486,8 @@ pub const CASES: &[Case] = &[
         kernel: "layernorm",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["N"], &["N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: row_dim,
@@ -428,6 +498,8 @@ pub const CASES: &[Case] = &[
         kernel: "rmsnorm",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: row_dim,
@@ -438,6 +510,8 @@ pub const CASES: &[Case] = &[
         kernel: "matmul",
         variant: "",
         sizes: MNK,
+        elements: &[&["M", "K"], &["K", "N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: MNK_TESTS,
         elems: FLOATS,
         dims: no_dims,
@@ -448,6 +522,8 @@ pub const CASES: &[Case] = &[
         kernel: "matmul",
         variant: "strided",
         sizes: MNK,
+        elements: &[&["M", "K"], &["K", "N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: MNK_TESTS,
         elems: FLOATS,
         dims: no_dims,
@@ -458,27 +534,42 @@ pub const CASES: &[Case] = &[
         kernel: "matmul_nt",
         variant: "",
         sizes: MNK,
+        elements: &[&["M", "K"], &["N", "K"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: MNK_TESTS,
         elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(matmul::matmul_nt),
         problem: matmul_nt,
     },
+    MATMUL_BIAS,
     Case {
-        kernel: "matmul_bias",
-        variant: "",
-        sizes: MNK,
-        test_sizes: MNK_TESTS,
-        elems: FLOATS,
-        dims: no_dims,
+        variant: "gelu",
         build: float_kernel!(matmul::matmul_bias, (Activation::Gelu,)),
-        problem: matmul_bias,
+        problem: |s, e, seed| matmul_bias(s, e, seed, reference::gelu),
+        ..MATMUL_BIAS
+    },
+    Case {
+        variant: "relu",
+        elems: &[F32],
+        build: float_kernel!(matmul::matmul_bias, (Activation::Relu,)),
+        problem: |s, e, seed| matmul_bias(s, e, seed, |v| v.max(0.0)),
+        ..MATMUL_BIAS
+    },
+    Case {
+        variant: "silu",
+        elems: &[F32],
+        build: float_kernel!(matmul::matmul_bias, (Activation::Silu,)),
+        problem: |s, e, seed| matmul_bias(s, e, seed, reference::silu),
+        ..MATMUL_BIAS
     },
     Case {
         kernel: "matmul_batched",
         variant: "",
         sizes: &[("B", 8), ("M", 512), ("N", 512), ("K", 512)],
-        test_sizes: &[&[1, 1, 1, 1], &[3, 7, 65, 63], &[2, 100, 67, 40]],
+        elements: &[&["B", "M", "K"], &["B", "K", "N"], &["B", "M", "N"]],
+        requires: any_sizes,
+        test_sizes: &[&[1, 1, 1, 1], &[3, 7, 65, 63], &[2, 100, 67, 40], &[2, 7, 5, 1000]],
         elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(matmul::matmul_batched),
@@ -488,8 +579,10 @@ pub const CASES: &[Case] = &[
         kernel: "matmul_split_k",
         variant: "",
         sizes: &[("M", 256), ("N", 256), ("K", 8192)],
+        elements: &[&["M", "K"], &["K", "N"], &["M", "N"]],
+        requires: any_sizes,
         test_sizes: &[&[1, 1, 1], &[7, 65, 63], &[65, 67, 1000]],
-        elems: &[ScalarType::F32, ScalarType::F16, ScalarType::BF16],
+        elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(matmul::matmul_split_k),
         problem: matmul_split_k,
@@ -498,6 +591,8 @@ pub const CASES: &[Case] = &[
         kernel: "attention",
         variant: "",
         sizes: ATTENTION,
+        elements: ATTENTION_ELEMENTS,
+        requires: groups,
         test_sizes: ATTENTION_TESTS,
         elems: FLOATS,
         dims: head_dim,
@@ -508,6 +603,8 @@ pub const CASES: &[Case] = &[
         kernel: "attention",
         variant: "causal",
         sizes: ATTENTION,
+        elements: ATTENTION_ELEMENTS,
+        requires: groups,
         test_sizes: ATTENTION_TESTS,
         elems: FLOATS,
         dims: head_dim,
@@ -518,7 +615,9 @@ pub const CASES: &[Case] = &[
         kernel: "cumsum",
         variant: "",
         sizes: &[("M", 1024), ("N", 8192)],
-        test_sizes: &[&[1, 1], &[3, 63], &[2, 1000], &[3, 2051]],
+        elements: &[&["M", "N"], &["M", "N"]],
+        requires: any_sizes,
+        test_sizes: &[&[1, 1], &[7, 63], &[5, 65], &[2, 1000], &[3, 2053]],
         elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(rows::cumsum),
@@ -528,6 +627,8 @@ pub const CASES: &[Case] = &[
         kernel: "argmax",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["M"]],
+        requires: a_column,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: row_dim,
@@ -538,6 +639,8 @@ pub const CASES: &[Case] = &[
         kernel: "cross_entropy",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["M"], &["M"]],
+        requires: a_column,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: row_dim,
@@ -548,6 +651,8 @@ pub const CASES: &[Case] = &[
         kernel: "transpose",
         variant: "",
         sizes: &[("M", 4096), ("N", 4096)],
+        elements: &[&["M", "N"], &["N", "M"]],
+        requires: any_sizes,
         test_sizes: ROWS,
         elems: FLOATS,
         dims: no_dims,
@@ -558,7 +663,9 @@ pub const CASES: &[Case] = &[
         kernel: "embedding",
         variant: "",
         sizes: &[("M", 4096), ("N", 1024), ("V", 32000)],
-        test_sizes: &[&[1, 1, 1], &[7, 63, 5], &[65, 129, 100], &[3, 1000, 17]],
+        elements: &[&["V", "N"], &["M"], &["M", "N"]],
+        requires: a_table_row,
+        test_sizes: &[&[1, 1, 1], &[7, 63, 5], &[65, 131, 100], &[3, 1000, 17]],
         elems: FLOATS,
         dims: no_dims,
         build: float_kernel!(movement::embedding),
@@ -568,7 +675,17 @@ pub const CASES: &[Case] = &[
         kernel: "rope",
         variant: "",
         sizes: &[("B", 1), ("S", 2048), ("H", 16), ("D", 128)],
-        test_sizes: &[&[1, 1, 1, 2], &[2, 7, 3, 16], &[1, 65, 2, 64], &[1, 17, 1, 126]],
+        elements: &[&["B", "S", "H", "D"], &["S", "D"], &["B", "S", "H", "D"]],
+        requires: pairs,
+        test_sizes: &[
+            &[1, 1, 1, 2],
+            &[2, 7, 3, 16],
+            &[1, 65, 2, 64],
+            &[1, 17, 1, 126],
+            &[2, 63, 1, 10],
+            &[1, 67, 1, 6],
+            &[1, 1000, 1, 2],
+        ],
         elems: FLOATS,
         dims: half_dim,
         build: float_kernel!(movement::rope),
@@ -578,6 +695,8 @@ pub const CASES: &[Case] = &[
         kernel: "dropout",
         variant: "",
         sizes: &[("N", 1 << 22)],
+        elements: &[&["N"], &["N"]],
+        requires: any_sizes,
         test_sizes: FLAT,
         elems: FLOATS,
         dims: no_dims,

@@ -1,11 +1,11 @@
 //! Problems: a kernel together with inputs, expected outputs and tolerances, so that every executor can be
 //! tested and timed on the same data.
 
-use tegula::ir::ScalarType;
-use tegula::ir::exec::{HostArg, HostTensor};
+use tegula::ir::exec::{ExecError, HostArg, HostTensor, grid_of};
 use tegula::ir::literal::Literal;
 use tegula::ir::numeric::eval;
 use tegula::ir::ops::Rounding;
+use tegula::ir::{Function, ScalarType};
 
 /// Sizes of a problem by name, such as `M`, `N` and `K`, in the order the kernel documents them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,13 +43,38 @@ pub struct Expected {
     pub tolerance: f64,
 }
 
+/// A grid that does not follow from the outputs. Along each axis, the product of numbers of tiles: how many of the kernel's
+/// dim an extent has, or the extent itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grid(pub [Vec<(i64, Option<&'static str>)>; 3]);
+
+impl Grid {
+    /// The programs of a kernel along each axis.
+    ///
+    /// # Errors
+    /// If there are more than a grid can have.
+    pub fn of(&self, f: &Function) -> Result<[u32; 3], ExecError> {
+        let tiles = |&(extent, dim): &(i64, Option<&str>)| {
+            let size = dim.and_then(|dim| f.dims.iter().find(|(n, _)| n == dim)).map_or(1, |(_, size)| (*size).max(1));
+            extent.max(0).cast_unsigned().div_ceil(size)
+        };
+        let mut grid = [1; 3];
+        for (programs, axis) in grid.iter_mut().zip(&self.0) {
+            let n = axis.iter().map(tiles).fold(1, u64::saturating_mul);
+            *programs = u32::try_from(n)
+                .map_err(|_| ExecError::BadArguments(format!("{n} programs are more than a grid can have")))?;
+        }
+        Ok(grid)
+    }
+}
+
 /// A kernel's arguments and what it must make of them.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Arguments in order; outputs are filled with a NaN pattern, so that a missing store is seen.
     pub args: Vec<HostArg>,
     /// Grid, where it does not follow from the outputs.
-    pub grid: Option<[u32; 3]>,
+    pub grid: Option<Grid>,
     /// What the outputs must be.
     pub expected: Vec<Expected>,
     /// Arithmetic operations of the whole problem (a fused multiply-add counts two).
@@ -80,6 +105,17 @@ pub struct Mismatch {
 }
 
 impl Problem {
+    /// The grid of a kernel built for this problem.
+    ///
+    /// # Errors
+    /// If there are more programs than a grid can have.
+    pub fn grid(&self, f: &Function) -> Result<[u32; 3], ExecError> {
+        match &self.grid {
+            Some(grid) => grid.of(f),
+            None => Ok(grid_of(f, &self.args)?.unwrap_or([1; 3])),
+        }
+    }
+
     /// Compares the outputs in `args` with what they must be: the largest error, as a fraction of each output's
     /// largest magnitude.
     ///

@@ -1,4 +1,4 @@
-//! Every kernel of the library in every element type, and every kernel of the tutorials, compiled for each GPU target.
+//! Every kernel of the library in every element type, and every kernel of the examples, compiled for each GPU target.
 //! PTX goes through NVIDIA's assembler where it is there, and must give no warning; the metadata
 //! of code objects is read back by `llvm-readelf` where it is there.
 
@@ -12,7 +12,13 @@ use tegula_codegen::target::Architecture;
 use tegula_codegen_nvptx::ptxas;
 use tegula_kernels::cases::CASES;
 
-// The tutorials' kernels are those of the programs themselves. Their `main` is run by the tutorials' own test.
+// The examples' kernels are those of the programs themselves. Their `main` is run by their own tests.
+#[path = "../../examples/dlpack.rs"]
+#[allow(dead_code)]
+mod dlpack;
+#[path = "../../examples/embedded/src/kernels.rs"]
+#[allow(dead_code)]
+mod embedded;
 #[path = "../../examples/tutorial_1_vector_add.rs"]
 #[allow(dead_code)]
 mod tutorial_1;
@@ -71,7 +77,7 @@ fn main() {
             );
         }
     }
-    for info in tutorial_kernels() {
+    for info in example_kernels() {
         for (i, instance) in (info.instances)().into_iter().enumerate() {
             let types: Vec<_> = instance.types.iter().map(|t| t.name()).collect();
             let name = format!("{}::{}::{}", info.module.rsplit("::").next().unwrap_or(""), info.name, types.join("_"));
@@ -81,7 +87,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-fn tutorial_kernels() -> Vec<&'static KernelInfo> {
+fn example_kernels() -> Vec<&'static KernelInfo> {
     tegula::kernel_list![
         tutorial_1::add,
         tutorial_2::softmax,
@@ -91,6 +97,9 @@ fn tutorial_kernels() -> Vec<&'static KernelInfo> {
         tutorial_5::layernorm,
         tutorial_5::layernorm_backward,
         tutorial_6::attention,
+        dlpack::hypotenuse,
+        embedded::saxpy,
+        embedded::softmax,
     ]
     .to_vec()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tegula::ir::ScalarType;
-use tegula::ir::exec::{Executor, grid_of};
+use tegula::ir::exec::Executor;
 use tegula::lang::kernel::BuildOptions;
 use tegula::runtime::executors;
 use tegula_kernels::cases::{CASES, Case};
@@ -64,11 +64,7 @@ fn check(
     let function = (case.build)(&options, elem)
         .map_err(|e| e.diagnostics.iter().map(|d| d.render()).collect::<Vec<_>>().join("\n"))?;
     let mut args = problem.args.clone();
-    let grid = match problem.grid {
-        Some(grid) => grid,
-        None => grid_of(&function, &args)?.ok_or("the case gives no grid")?,
-    };
-    executor.run(&function, grid, &mut args)?;
+    executor.run(&function, problem.grid(&function)?, &mut args)?;
     problem.check(&args)?;
     Ok(())
 }

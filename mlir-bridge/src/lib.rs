@@ -19,8 +19,8 @@ pub mod types;
 /// What can go wrong between Tile IR and MLIR.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// The lowering does not cover this.
-    #[error("the lowering to MLIR does not cover {0}")]
+    /// Export or lowering does not cover this.
+    #[error("the MLIR bridge does not cover {0}")]
     Unsupported(String),
     /// MLIR refused a module, or a pass failed.
     #[error("MLIR: {0}")]

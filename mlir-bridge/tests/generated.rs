@@ -61,15 +61,18 @@ fn executed_programs_agree_with_the_interpreter() {
 #[test]
 fn all_programs_round_trip() {
     let session = Session::new().expect("MLIR loads");
+    let mut exported = 0;
     for seed in 0..200 {
         let program = Program::new(&decisions(seed), &Config::default());
         let mlir = match export(&program.function) {
             Ok(mlir) => mlir,
-            // More inputs of different types than the dialect has operands.
-            Err(tegula_mlir::Error::Unsupported(_)) => continue,
+            Err(e) if e.to_string().contains("inputs or carried values") => continue,
             Err(e) => panic!("seed {seed}: {e}"),
         };
+        exported += 1;
         let back = import(&session, &mlir).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{mlir}"));
         assert_eq!(anonymous_text(&back), anonymous_text(&program.function), "seed {seed}");
     }
+    // The others have more inputs of different types than the dialect has operands.
+    assert!(exported >= 150, "only {exported} of 200 could be exported");
 }

@@ -28,11 +28,8 @@ pub fn by_name(name: &str) -> Result<Arc<dyn Executor + Send + Sync>> {
     if name.starts_with("cuda:") || name.starts_with("hip:") {
         return Ok(DeviceExecutor::new(Device::open(name)?));
     }
-    if let Some(arch) = name.strip_prefix("vgpu:") {
-        let target = Target::by_name(arch).ok();
-        if let Some(Target::Gpu(architecture)) = target {
-            return Ok(Arc::new(VirtualGpu::of(architecture)));
-        }
+    if let Some(gpu) = name.strip_prefix("vgpu:").and_then(VirtualGpu::new) {
+        return Ok(Arc::new(gpu));
     }
     let names = names();
     let near = nearest(name, names.iter().map(String::as_str));
@@ -43,7 +40,7 @@ pub fn by_name(name: &str) -> Result<Arc<dyn Executor + Send + Sync>> {
 
 /// Names that [`by_name`] takes.
 pub fn names() -> Vec<String> {
-    let gpus = Target::names().into_iter().filter(|n| *n != "cpu").map(|n| format!("vgpu:{n}"));
+    let gpus = Target::names().into_iter().filter(|n| VirtualGpu::new(n).is_some()).map(|n| format!("vgpu:{n}"));
     ["cpu".to_owned(), "interp".to_owned()].into_iter().chain(gpus).collect()
 }
 

@@ -44,7 +44,7 @@ fn no_number(name: &str, kind: &str) -> Error {
 /// The interpreter or a virtual GPU, in this process.
 #[cfg(feature = "compiler")]
 fn in_process(name: &str) -> Result<ExecutorBackend> {
-    let gpu = name.strip_prefix("vgpu:").and_then(|architecture| VirtualGpu::new(architecture).ok());
+    let gpu = name.strip_prefix("vgpu:").and_then(VirtualGpu::new);
     Ok(match gpu {
         Some(gpu) => ExecutorBackend::with_code(name, "a virtual GPU, with the sanitizer on", Arc::new(gpu)),
         None => ExecutorBackend::new(name, INTERPRETER, crate::executors::by_name(name)?),

@@ -1,9 +1,9 @@
 //! Kernels compiled for a real GPU and run on a virtual one: the PTX text or the machine code itself, with a sanitizer.
 
 use tegula_artifact::{Artifact, Entry, Format};
+use tegula_codegen::gpu;
 use tegula_codegen::gpu::Component;
-use tegula_codegen::target::Architecture;
-use tegula_codegen::{CodegenError, gpu};
+use tegula_codegen::target::{Architecture, Family};
 use tegula_ir::Function;
 use tegula_ir::diag::Diagnostic;
 use tegula_ir::exec::{ExecError, Executor, HostArg, check_args};
@@ -26,17 +26,15 @@ pub struct VirtualGpu {
 }
 
 impl VirtualGpu {
-    /// The virtual GPU of this architecture, such as `sm_90a` or `gfx942`, with the sanitizer on.
-    ///
-    /// # Errors
-    /// If there is no such architecture.
-    pub fn new(architecture: &str) -> Result<Self, CodegenError> {
-        Ok(Self::of(Architecture::by_name(architecture)?))
-    }
-
-    /// The virtual GPU of this architecture, with the sanitizer on.
-    pub fn of(architecture: &'static Architecture) -> Self {
-        Self { architecture, sanitize: true }
+    /// The virtual GPU of this architecture, such as `sm_90a` or `gfx942`, with the sanitizer on; `None` where there is no
+    /// machine for its code.
+    pub fn new(architecture: &str) -> Option<Self> {
+        let architecture = Architecture::by_name(architecture).ok()?;
+        let has_machine = match architecture.family {
+            Family::Nvidia => true,
+            Family::Amd => gcn::Arch::from_name(architecture.name).is_some(),
+        };
+        has_machine.then_some(Self { architecture, sanitize: true })
     }
 
     /// Turns the sanitizer off, for speed.

@@ -11,7 +11,7 @@ const TARGETS: [&str; 4] = ["sm_80", "sm_90a", "gfx942", "gfx1100"];
 
 fn run(target: &str, text: &str, grid: [u32; 3], args: &mut [HostArg]) -> Result<String, ExecError> {
     let function = parse_function(text, "kernel.rs").unwrap_or_else(|e| panic!("{e}"));
-    VirtualGpu::new(target).unwrap_or_else(|e| panic!("{e}")).run(&function, grid, args)
+    VirtualGpu::new(target).unwrap_or_else(|| panic!("{target}")).run(&function, grid, args)
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn main() {
     let files = collect(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
     let mut trials = Vec::new();
     for architecture in ["sm_80", "sm_90a", "gfx942"] {
-        let gpu = VirtualGpu::new(architecture).unwrap_or_else(|e| panic!("{e}"));
+        let gpu = VirtualGpu::new(architecture).unwrap_or_else(|| panic!("{architecture}"));
         let runner: &'static Runner = Box::leak(Box::new(Runner {
             registry: Registry::builtin(),
             // The wording of errors is the interpreter's, which comes first.

@@ -1,6 +1,6 @@
 //! `tegula compile`: a kernel for a target, at one stage of compilation.
 
-use std::io::Write;
+use std::io::IsTerminal;
 
 use serde::Serialize;
 use tegula::runtime::compiler::{Compilation, Target};
@@ -8,7 +8,8 @@ use tegula::runtime::compiler::{Compilation, Target};
 use crate::Library;
 use crate::args::{CompileArgs, Emit};
 use crate::error::{CliError, Result};
-use crate::select::Selection;
+use crate::output;
+use crate::select::{Selection, target};
 
 /// What is known of a compiled kernel. `--json` prints this.
 #[derive(Serialize)]
@@ -28,11 +29,11 @@ struct Report {
 
 /// Compiles.
 pub fn run(library: &Library, args: &CompileArgs) -> Result<()> {
-    let target = Target::by_name(&args.target).map_err(|_| {
-        let names = Target::names();
-        CliError::unknown("target", &args.target, names.iter().copied())
-    })?;
+    let target = target(&args.target)?;
     check_emit(target, args.emit)?;
+    if args.emit == Emit::Object && args.output.is_none() && !args.json && std::io::stdout().is_terminal() {
+        return Err(CliError::Usage("an object is not text for a terminal; write it to a file with -o FILE".into()));
+    }
     let mut selection = Selection::new(library, &args.kernel)?.set(&args.comptime)?;
     selection.options = selection.options.target(&args.target);
     let start = std::time::Instant::now();
@@ -61,9 +62,7 @@ pub fn run(library: &Library, args: &CompileArgs) -> Result<()> {
         Some(path) => std::fs::write(path, &bytes)
             .map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))?,
         None if args.json => {}
-        None => std::io::stdout()
-            .write_all(&bytes)
-            .map_err(|e| CliError::Failed(format!("cannot write to standard output: {e}")))?,
+        None => output::write_bytes(&bytes),
     }
     if args.json {
         let report = Report {

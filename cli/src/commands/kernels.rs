@@ -29,6 +29,12 @@ struct Kernel {
     instances: Vec<Vec<&'static str>>,
     /// Names of the element-type parameters.
     types: Vec<&'static str>,
+    /// Warps that the source asks for.
+    warps: Option<u32>,
+    /// Pipeline stages that the source asks for.
+    stages: Option<u32>,
+    /// What `tegula tune` chooses from.
+    tuning: Vec<Axis>,
 }
 
 #[derive(Serialize)]
@@ -55,6 +61,12 @@ struct Dim {
     default: u32,
 }
 
+#[derive(Serialize)]
+struct Axis {
+    name: &'static str,
+    values: &'static [u32],
+}
+
 impl From<&KernelInfo> for Kernel {
     fn from(k: &KernelInfo) -> Self {
         let doc = k.doc.trim().split("\n\n").next().unwrap_or_default();
@@ -67,6 +79,9 @@ impl From<&KernelInfo> for Kernel {
             dims: k.dims.iter().map(|d| Dim { name: d.name, default: d.default }).collect(),
             instances: (k.instances)().iter().map(|i| i.types.iter().map(|t| t.name()).collect()).collect(),
             types: k.types.to_vec(),
+            warps: k.num_warps,
+            stages: k.num_stages,
+            tuning: k.tuning.axes.iter().map(|a| Axis { name: a.name, values: a.values }).collect(),
         }
     }
 }

@@ -21,7 +21,7 @@ use tegula_kernels::cases::Case;
 
 use crate::Library;
 use crate::args::TuneArgs;
-use crate::case::build;
+use crate::case::{build, check_memory};
 use crate::commands::run::{dtype, find_case, sizes};
 use crate::error::{CliError, Result};
 use crate::select::{Selection, scalar_type};
@@ -47,7 +47,8 @@ pub fn run(library: &Library, args: &TuneArgs) -> Result<()> {
     let case = find_case(library, info.name, &args.variant)?;
     let sizes = sizes(case, &args.sizes)?;
     let elem = dtype(&selection, case)?;
-    let device = Device::open(&args.device).map_err(|e| CliError::Usage(e.to_string()))?;
+    check_memory(2.0 * case.count_elements(&sizes), elem.memory_bytes().unwrap_or(1))?;
+    let device = Device::open(&args.device).map_err(|e| CliError::of_device(&e))?;
     if device.name() == "interp" || device.name().starts_with("vgpu:") {
         let message = format!("{} has no time of its own to measure; tune on a GPU or the cpu", device.name());
         return Err(CliError::Usage(message));
@@ -188,11 +189,13 @@ fn times(library: &Library, request: &Request) -> Result<Vec<f64>> {
     let data = [upload().map_err(failed)?, upload().map_err(failed)?];
     options.specs = promises(&f, &data[0]).map_err(failed)?;
     let kernel = DynKernel::new(&device, build(&options, case, &sizes, elem)?).map_err(failed)?;
+    let grid =
+        problem.grid.as_ref().map(|grid| grid.of(&f)).transpose().map_err(|e| CliError::Failed(e.to_string()))?;
     let stream = device.default_stream();
     let launch = |i: usize| {
         // SAFETY: both copies were made alike, so that the promises hold for both; the kernels of the library use
         // pointers within the tensors of their problems only.
-        unsafe { kernel.launch(&stream, problem.grid, &data[i % 2]) }.map_err(failed)
+        unsafe { kernel.launch(&stream, grid, &data[i % 2]) }.map_err(failed)
     };
 
     launch(0)?;

@@ -324,6 +324,15 @@ fn nesting_is_bounded() {
     assert!(error(&nested(100_000)).contains("blocks are nested more than 64 deep"));
 }
 
+/// Other tests take the file for a list of all ops.
+#[test]
+fn the_file_of_all_ops_has_all() {
+    let text = include_str!("all_ops.tile");
+    let words: std::collections::HashSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let missing: Vec<&str> = super::mnemonics().filter(|m| !words.contains(m)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn truncated_texts_are_errors() {
     let text = include_str!("all_ops.tile");

@@ -82,6 +82,8 @@ pub struct BuildError {
     pub kernel: String,
     /// What is wrong; at least one.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether an option is wrong, such as a dim or a value that does not exist, rather than the kernel.
+    pub is_option: bool,
 }
 
 fn first(diagnostics: &[Diagnostic]) -> String {
@@ -93,10 +95,15 @@ fn first(diagnostics: &[Diagnostic]) -> String {
 }
 
 impl BuildError {
-    /// One problem at the kernel's own line.
+    /// A wrong option, at the kernel's own line.
     pub fn message(info: &KernelInfo, message: impl Into<String>, help: impl Into<String>) -> Self {
         let diagnostic = Diagnostic::error(message).at(&location(info)).help(help);
-        Self { kernel: info.name.into(), diagnostics: vec![diagnostic] }
+        Self { kernel: info.name.into(), diagnostics: vec![diagnostic], is_option: true }
+    }
+
+    /// The option that is wrong, if one is.
+    pub fn wrong_option(&self) -> Option<&Diagnostic> {
+        self.diagnostics.first().filter(|_| self.is_option)
     }
 }
 
@@ -188,5 +195,5 @@ pub fn build(
             *last = last.clone().note(note);
         }
     }
-    Err(BuildError { kernel: info.name.into(), diagnostics })
+    Err(BuildError { kernel: info.name.into(), diagnostics, is_option: false })
 }
