@@ -262,7 +262,10 @@ fn what_fails_is_no_mistake_on_the_command_line() {
         (&["compile", "add", "-o", "/nowhere/file"][..], "cannot write /nowhere/file"),
         (&["compile", "add", "--dim", "B=1000000", "--target", "sm_80"], "use a smaller tile"),
         // The tile is too narrow for the row: the result is wrong.
-        (&["run", "softmax", "--device", "interp", "--dim", "N=4", "--size", "N=9", "--size", "M=2", "--check"], "expected"),
+        (
+            &["run", "softmax", "--device", "interp", "--dim", "N=4", "--size", "N=9", "--size", "M=2", "--check"],
+            "expected",
+        ),
     ] {
         let output = tegula(args);
         let error = String::from_utf8_lossy(&output.stderr);
