@@ -73,13 +73,4 @@ mod documents {
 
     #[doc = include_str!("../docs/book/src/introduction.md")]
     struct Introduction;
-
-    #[doc = include_str!("../docs/book/src/devices.md")]
-    struct Devices;
-
-    #[doc = include_str!("../docs/book/src/tuning.md")]
-    struct Tuning;
-
-    #[doc = include_str!("../docs/book/src/ahead-of-time.md")]
-    struct AheadOfTime;
 }

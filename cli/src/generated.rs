@@ -114,7 +114,8 @@ fn form(kind: &ParamKind) -> String {
 
 /// `64x100`; a tensor without axes has no extents.
 fn extents(p: &Param, text: &str) -> Result<Vec<i64>> {
-    let wrong = || CliError::Usage(format!("--arg {0}={text}: expected extents, as in {0}={1}", p.name, form(&p.kind)));
+    let wrong =
+        || CliError::Usage(format!("--arg {0}={text}: expected extents, as in --arg {0}={1}", p.name, form(&p.kind)));
     let parts = text.split('x').filter(|t| !t.is_empty());
     let extents: Vec<i64> =
         parts.map(|t| t.parse().ok().filter(|&e: &i64| e >= 0).ok_or_else(wrong)).collect::<Result<_>>()?;

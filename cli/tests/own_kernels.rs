@@ -87,7 +87,7 @@ fn wrong_arguments_are_errors_of_one_line() {
         (&["compile", "matmul"], "choose from: saxpy, row_sums"),
         (&["run", "saxpy"], "--arg x=64 --arg y=64 --arg out=64 --arg a=1"),
         (&["run", "saxpy", "--size", "N=3"], "--arg"),
-        (&["run", "saxpy", "--arg", "z=3"], "choose from: x, y, out, a"),
+        (&["run", "saxpy", "--arg", "other=3"], "choose from: x, y, out, a"),
         (&["run", "saxpy", "--arg", "x"], "as in --arg x=64x100"),
         (&["run", "saxpy", "--arg", "x=3x4", "--arg", "y=3", "--arg", "out=3", "--arg", "a=1"], "--arg x=64"),
         (&["run", "saxpy", "--arg", "x=3", "--arg", "y=3", "--arg", "out=3", "--arg", "a=one"], "a number of type f32"),
