@@ -116,7 +116,7 @@ impl Subject {
         match self {
             Self::Case(case, elem) => {
                 let sizes = case.all_test_sizes().last().unwrap_or_else(|| case.default_sizes());
-                let built = build(&BuildOptions::default(), case, &sizes, *elem);
+                let built = |target: &str| build(&BuildOptions::default().target(target), case, &sizes, *elem);
                 let results = on_each(targets, built, |f| {
                     let problem = (case.problem)(&sizes, *elem, 1);
                     let mut outputs = problem.args.clone();
@@ -127,7 +127,9 @@ impl Subject {
                 row(case.name(), elem.name().into(), String::new(), results)
             }
             Self::Kernel(kernel, instance) => {
-                let built = (instance.build)(&BuildOptions::default()).map_err(|e| build_error(&e));
+                let built = |target: &str| {
+                    (instance.build)(&BuildOptions::default().target(target)).map_err(|e| build_error(&e))
+                };
                 let results = on_each(targets, built, |f| compile(f, Target::Cpu));
                 row(kernel.name.into(), types(&instance.types), String::new(), results)
             }
@@ -135,7 +137,7 @@ impl Subject {
                 let mut options = BuildOptions::default();
                 config.apply(&mut options);
                 let first = kernel.instance(&options).map(|i| types(&i.types)).unwrap_or_default();
-                let built = kernel.build(&options).map_err(|e| build_error(&e));
+                let built = |target: &str| kernel.build(&options.clone().target(target)).map_err(|e| build_error(&e));
                 let results = on_each(targets, built, |f| compile(f, Target::Cpu));
                 row(kernel.name.into(), first, config.to_string(), results)
             }
@@ -146,14 +148,14 @@ impl Subject {
 /// Compiles for each GPU, and does with the CPU what is given.
 fn on_each(
     targets: &[Target],
-    built: Result<Function>,
+    build_for: impl Fn(&str) -> Result<Function>,
     on_cpu: impl Fn(&Function) -> Result<()>,
 ) -> Vec<(&'static str, String)> {
-    let outcome = |target: &Target| match (&built, target) {
-        (Err(e), _) => e.to_string(),
-        (Ok(f), Target::Cpu) => on_cpu(f).map_or_else(|e| e.to_string(), |()| "ok".into()),
-        (Ok(f), gpu) => compile(f, *gpu).map_or_else(|e| e.to_string(), |()| "ok".into()),
+    let on = |target: &Target| match (build_for(target.name())?, target) {
+        (f, Target::Cpu) => on_cpu(&f),
+        (f, gpu) => compile(&f, *gpu),
     };
+    let outcome = |target: &Target| on(target).map_or_else(|e| e.to_string(), |()| "ok".into());
     targets.iter().map(|t| (t.name(), outcome(t))).collect()
 }
 
