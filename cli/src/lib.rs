@@ -58,7 +58,7 @@ pub fn main(library: &Library) -> ExitCode {
 /// type `&'static [Case]`, with [`Case`](cases::Case). Without, `run` takes the tensors' extents from the command line, and the
 /// interpreter is the reference.
 ///
-/// ```
+/// ```ignore
 /// use tegula::prelude::*;
 ///
 /// #[kernel]
