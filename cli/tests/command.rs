@@ -326,7 +326,7 @@ fn documented_command_lines_are_understood() {
             seen += 1;
         }
     }
-    assert!(seen >= 10, "only {seen}");
+    assert!(seen >= 8, "only {seen}");
 }
 
 #[test]
