@@ -135,8 +135,13 @@ fn exists(folder: &Path, path: &str) -> bool {
 
 #[test]
 fn paths_that_are_named_are_there() {
-    let folders: Vec<PathBuf> =
-        fs::read_dir(root()).expect("the root").map(|e| e.expect("an entry").path()).filter(|p| p.is_dir()).collect();
+    let folders_in = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
+        entries.filter(|p| p.is_dir()).collect()
+    };
+    let folders = folders_in(root());
+    // Crates: in the root, and the examples that are workspaces of their own.
+    let crates: Vec<PathBuf> = folders.iter().cloned().chain(folders_in(&root().join("examples"))).collect();
     let name = |p: &PathBuf| p.file_name().expect("a name").to_string_lossy().into_owned();
     let top: BTreeSet<String> =
         folders.iter().map(name).filter(|n| !n.starts_with('.') && !n.starts_with("target")).collect();
@@ -154,7 +159,7 @@ fn paths_that_are_named_are_there() {
                     seen += 1;
                     for path in alternatives(word) {
                         // From the root, or, where a page is on one crate, from that.
-                        if !exists(root(), &path) && !folders.iter().any(|crate_| exists(crate_, &path)) {
+                        if !exists(root(), &path) && !crates.iter().any(|c| exists(c, &path)) {
                             problems.push(format!("line {number}: there is no {path}"));
                         }
                     }
