@@ -58,7 +58,14 @@ fn float_type<'c>(e: &Emitter<'c, '_>, shape: Val<'c>, ty: ScalarType) -> Ty<'c>
 
 fn float_to_float<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, conversion: Conversion, x: Val<'c>) -> Val<'c> {
     let Conversion { from, to, rounding, saturate } = conversion;
-    if let Some(converted) = native.convert(e, conversion, x) {
+    let widens = !to.is_fp8() && {
+        let (from, to) = (format(from), format(to));
+        from.mantissa <= to.mantissa && from.bias <= to.bias
+    };
+    // An instruction that widens leaves an infinity as it is.
+    if !(widens && saturate)
+        && let Some(converted) = native.convert(e, conversion, x)
+    {
         return converted;
     }
     let (source, x) = match from {
@@ -70,11 +77,7 @@ fn float_to_float<'c>(e: &Emitter<'c, '_>, native: &dyn NativeOps, conversion: C
     {
         return converted;
     }
-    let widens = |from: ScalarType, to: ScalarType| {
-        let (from, to) = (format(from), format(to));
-        from.mantissa <= to.mantissa && from.bias <= to.bias
-    };
-    if !to.is_fp8() && widens(from, to) {
+    if widens {
         // Every value has its equal in `to`; an infinity still saturates.
         let wide = match to {
             _ if source == to => x,
